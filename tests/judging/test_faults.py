@@ -57,6 +57,7 @@ def test_a_process_that_wakes_after_its_lease_changes_nothing(
     assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
 
 
+@pytest.mark.postgresql
 def test_a_killed_process_that_asks_is_replaced_and_only_its_calls_are_repaid(
     house: House, server: Running
 ) -> None:
