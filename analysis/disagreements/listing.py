@@ -31,7 +31,6 @@ from annotation.presentation import schema
 from datasets.models import Query
 from datasets.text import number_in
 from tandem.labels.categories import categories_of
-from tandem.labels.frame import STRATUM
 from tandem.labels.metadata import in_order
 from tandem.labels.selection import OWN_STRATA, read_stratum
 from tandem.statistics import Bools
@@ -61,7 +60,6 @@ FILTER_HELP: Mapping[str, str] = {
 MOST_QUERIES = 200
 MOST_CODES = 25
 """The most codes of which each has a row, whether it was given or not."""
-TITLES = {STRATUM: "split"}
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,6 @@ SYSTEMS = {
     "hybrid-rerank": 0.5,
 }
 """The retrieval settings with the quality of their ranking."""
-RATINGS = tuple("012345")
 RELEVANT, PASSAGES, DEPTH = 8, 24, 20
 """Numbers of a topic's passages: about the topic, in total, and in a ranking."""
 SAMPLES, SIZE = 1, 4

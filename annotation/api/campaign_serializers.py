@@ -222,19 +222,6 @@ class ChangedSettingsSerializer(SettingsSerializer):
         return {**super().get_fields(), **removals}
 
 
-A_CAMPAIGN: dict[str, Any] = {
-    "id": 1,
-    "name": "pilot-coverage",
-    "protocol": "report-coverage",
-    "title": "Report coverage",
-    "is_open": True,
-    "is_archived": False,
-    "deadline": "2026-12-31T23:59:59Z",
-    "takes_answers": True,
-    "language": "en",
-    "work": {"done": 3, "begun": 1, "left": 9, "waiting": 0},
-    "study": None,
-}
 NEW = {
     "name": "pilot-coverage",
     "protocol": "report-coverage",

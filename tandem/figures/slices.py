@@ -17,7 +17,6 @@ from .svg import Drawing
 PEOPLE = "people with each other"
 ORDERED = ("length",)
 """The divisions whose parts have an order of their own."""
-NO_LABELS = "no labels here"
 IN_A_ROW, ROW, MARK = 3, 20, 9
 """How many panels of a specification are in a row, and the height of a row and of a mark."""
 

@@ -5,10 +5,10 @@ Labels (U,) are 1 = yes, 0 = no, -1 = missing, and `row` (U,) assigns each unit 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -30,19 +30,12 @@ from ..statistics.estimate import ratio
 from ..statistics.resampling import OfWeights
 from .options import BOUNDS, CHOOSE, CONDENSED, LEAVE_OUT, ZERO, Options
 
-T = TypeVar("T")
 QUALITY = ("low", "medium", "high")
 QUALITY_CUTS = (0.33, 0.66)
 AMOUNT: Bounds = (0.0, inf)
 OF_BOUNDS = "the bounds assume that all of them are no, and that all are yes"
 ROUNDING = 1e-12
 YES, NO, MISSING = 1, 0, -1
-
-
-def apply_by_name(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict[str, T]:
-    """Apply `of` to the rows of each name, in order of name. Rows without a name are left out."""
-    every = np.array([name or "" for name in names], dtype=str)
-    return {str(name): of(every == name) for name in sorted(set(every.tolist()) - {""})}
 
 
 def grounding_quality(relevant: Floats) -> list[str | None]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tandem.scores import MEASURES
-from tandem.scores.base import Measure, apply_by_name, estimate, grounding_quality
+from tandem.scores.base import Measure, estimate, grounding_quality
 from tandem.scores.grounding import (
     Citations,
     Deflections,
@@ -156,9 +156,3 @@ def test_the_f1_of_table_4_is_that_of_the_mean_precision_and_recall() -> None:
 def test_quality_is_binned_at_33_and_66_percent() -> None:
     shares = np.array([0.0, 0.32, 0.33, 0.5, 0.66, 10 / 15, np.nan])
     assert grounding_quality(shares) == ["low", "low", "medium", "medium", "medium", "high", None]
-
-
-def test_each_slice_is_computed_from_its_own_rows() -> None:
-    values = np.array([1.0, 2.0, 4.0, 8.0])
-    found = apply_by_name(["web", None, "private", "web"], lambda rows: float(values[rows].sum()))
-    assert found == {"private": 4.0, "web": 9.0}
