@@ -24,8 +24,8 @@ from tandem.protocols.base import (
     UnitSpec,
     Variable,
     WrittenText,
+    split_codes,
 )
-from tandem.protocols.code_sets import split_codes
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
 from tandem.protocols.validation import read_code
 

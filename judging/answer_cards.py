@@ -32,8 +32,7 @@ from judging.costs import cost_of_stored_call, count_tokens
 from judging.models import Judge, JudgeCall
 from tandem.grouping import grouped
 from tandem.labels.grades import grade_of
-from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
-from tandem.protocols.code_sets import names_code
+from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units, names_code
 from tandem.protocols.schema import Schema
 
 LOOK = "judged"

@@ -27,8 +27,7 @@ from judging.judges import LONGEST_NAME
 from judging.models import Judge
 from judging.runs.planning import sample_count
 from tandem.names import why_no_name
-from tandem.protocols.base import Variable
-from tandem.protocols.code_sets import in_answer
+from tandem.protocols.base import Variable, in_answer
 from tandem.protocols.schema import EVIDENCE_KEY
 
 Rule = Literal["majority", "mean"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analysis.attention.base import SEVERITIES, Matter, Rule
-from analysis.attention.facts import Facts, facts_of
+from analysis.attention.base import SEVERITIES, Facts, Matter, Rule, facts_of
 from analysis.attention.rules import judges, labels, people, schedule
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures

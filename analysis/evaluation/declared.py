@@ -18,8 +18,7 @@ from analysis.evaluation.inputs import PEOPLE, DeclaredContent, Part, Rows, all_
 from tandem.files.rows import Query, Report
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.reference import HUMAN
-from tandem.protocols.base import DeclaredMeasure, ItemSpec, UnitSpec, Variable
-from tandem.protocols.code_sets import split_codes
+from tandem.protocols.base import DeclaredMeasure, ItemSpec, UnitSpec, Variable, split_codes
 from tandem.scores import MEASURES
 from tandem.scores.base import Measure
 from tandem.scores.declared import (

@@ -33,8 +33,7 @@ from annotation.progress.status import CampaignStatus, format_seconds, get_statu
 from datasets.work.guard import for_workers
 from tandem.labels.categories import categories_of
 from tandem.labels.facts import scale_of
-from tandem.protocols.base import Variable
-from tandem.protocols.code_sets import shown_codes
+from tandem.protocols.base import Variable, shown_codes
 from tandem.statistics import Ints, confirm_far_off, median_interval
 
 FEWEST_ITEMS = 20

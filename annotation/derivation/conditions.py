@@ -15,8 +15,7 @@ from typing import Any
 
 from annotation.derivation.decisions import NO, YES, Cut
 from datasets.derivation import DerivationError
-from tandem.protocols.base import Variable
-from tandem.protocols.code_sets import names_code
+from tandem.protocols.base import Variable, names_code
 from tandem.similar import did_you_mean
 
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}

@@ -18,8 +18,7 @@ from annotation.models import Campaign
 from annotation.presentation import texts_by_field
 from tandem.grouping import grouped
 from tandem.labels.file.rows import LabelRow, SpanRow
-from tandem.protocols.base import ItemSpec, UnitSpec
-from tandem.protocols.code_sets import split_codes
+from tandem.protocols.base import ItemSpec, UnitSpec, split_codes
 
 Line = dict[str, Any]
 

@@ -22,8 +22,7 @@ from tandem.files.rows import InputError, ReadNotes
 from tandem.files.spelling import means_missing
 from tandem.labels.file.rows import COLUMNS, CheckedRow, LabelRow
 from tandem.options import options_of
-from tandem.protocols.base import Variable
-from tandem.protocols.code_sets import in_answer, join_codes
+from tandem.protocols.base import Variable, in_answer, join_codes
 from tandem.protocols.schema import EVIDENCE_KEY
 from tandem.protocols.validation import coerce, describe_answers, read_label
 from tandem.similar import did_you_mean

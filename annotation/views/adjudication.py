@@ -61,7 +61,7 @@ from annotation.views.items import guideline_parts
 from annotation.views.protocol_pages.base import Page
 from datasets.access import WORKERS, found_or_404, role_required
 from tandem.messages import Message
-from tandem.protocols.code_sets import in_answer
+from tandem.protocols.base import in_answer
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
 from tandem.protocols.validation import Problem, RefusedError
 

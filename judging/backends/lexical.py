@@ -28,7 +28,7 @@ from judging.backends.base import (
     Serverless,
     Setup,
 )
-from tandem.protocols.code_sets import names_code
+from tandem.protocols.base import names_code
 
 _WORD = re.compile(r"\w+")
 _ENDINGS = ("ings", "ing", "ies", "ed", "ly", "s")

@@ -31,7 +31,7 @@ from judging.backends.base import (
 )
 from judging.backends.completeness import complete
 from tandem.labels.file.rows import Reason
-from tandem.protocols.code_sets import names_code, split_codes
+from tandem.protocols.base import names_code, split_codes
 
 Reply = str | Answer | BaseException
 Script = Callable[[Request], Reply] | Mapping[str, Reply] | Iterable[Reply]

@@ -29,8 +29,7 @@ from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import ordered_texts, present, schema
 from annotation.protocols.base import first_words, passage_with_answer
 from judging.models import Judge
-from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
-from tandem.protocols.code_sets import in_answer, join_codes
+from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable, in_answer, join_codes
 
 MATERIAL = ("report", "passage", "sentence", "passage-sentence", "report-passage")
 """Kinds of units whose wording comes from a text."""

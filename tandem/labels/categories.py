@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from ..protocols.code_sets import split_codes
+from ..protocols.base import split_codes
 from .facts import CodedVariable, Scale, number_of, scale_of
 
 _WHOLE_NUMBER = re.compile(r"(-?[0-9]+)\.0+")

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from ..protocols.code_sets import split_codes
+from ..protocols.base import split_codes
 from ..statistics import ORDERED, Bools, Floats, Ints, Level
 
 LARGEST = 1e70

@@ -13,7 +13,7 @@ from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
 from tandem.messages import Word
-from tandem.protocols import code_sets
+from tandem.protocols import base
 from tandem.protocols.base import (
     Conditions,
     Declaration,
@@ -251,7 +251,7 @@ class Schema:
     def holds(self, conditions: Conditions, values: Mapping[str, Any]) -> bool:
         """Whether the unit's values meet the conditions. A variable not asked counts as met."""
         asked = self._asked(conditions)
-        return all(code_sets.names_code(values.get(n), codes) for n, codes in asked.items())
+        return all(base.names_code(values.get(n), codes) for n, codes in asked.items())
 
     def _asked(self, conditions: Conditions) -> Conditions:
         return {name: codes for name, codes in conditions.items() if name in self._names}

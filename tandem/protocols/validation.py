@@ -19,8 +19,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tandem.messages import Message, Word, all_of, one_of
-from tandem.protocols.base import ItemSpec, UnitSpec, Variable, WrittenText
-from tandem.protocols.code_sets import in_answer, join_codes, names_code, split_codes
+from tandem.protocols.base import (
+    ItemSpec,
+    UnitSpec,
+    Variable,
+    WrittenText,
+    in_answer,
+    join_codes,
+    names_code,
+    split_codes,
+)
 from tandem.protocols.points import (
     MAX_QUOTES,
     NOT_ASKED,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from analysis.attention.base import Action, Finding, count
-from analysis.attention.facts import Facts
+from analysis.attention.base import Action, Facts, Finding, count
 from judging.models import ACTIVE, JudgeRun
 from tandem.document import join_words
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count
-from analysis.attention.facts import Facts
+from analysis.attention.base import Action, Facts, Finding, count
 from analysis.disagreements.choose import add_up, counts_in
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.presentation import schema

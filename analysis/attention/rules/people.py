@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count
-from analysis.attention.facts import Facts
+from analysis.attention.base import Action, Facts, Finding, count
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.flags import TITLES

@@ -8,8 +8,7 @@ from datetime import timedelta
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from analysis.attention.base import Action, Finding, count
-from analysis.attention.facts import Facts
+from analysis.attention.base import Action, Facts, Finding, count
 
 NEAR = timedelta(days=3)
 

@@ -19,8 +19,7 @@ from tandem.labels.file.reader import read_labels
 from tandem.labels.file.rows import CheckedRow, LabelRow, SpanRow
 from tandem.labels.file.wide import Wide
 from tandem.protocols import DECLARATIONS
-from tandem.protocols.base import Declaration
-from tandem.protocols.code_sets import split_codes
+from tandem.protocols.base import Declaration, split_codes
 
 from ...statistics import Level
 from ..categories import coded_scale

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ...protocols.code_sets import split_codes
+from ...protocols.base import split_codes
 from ...statistics import Level
 from ...statistics.estimate import LEVELS
 from ..categories import coded_scale

@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
-from tandem.protocols.base import Declaration, Scale, UnitSpec, Variable
-from tandem.protocols.code_sets import in_answer, join_codes, names_code, split_codes
+from tandem.protocols.base import (
+    Declaration,
+    Scale,
+    UnitSpec,
+    Variable,
+    in_answer,
+    join_codes,
+    names_code,
+    split_codes,
+)
 from tandem.protocols.schema import Schema
 from tandem.protocols.validation import RefusedError, check, read_code
 from tests.several_cast import HARM, ISSUES, PROTOCOL
