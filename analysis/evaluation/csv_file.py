@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from analysis.evaluation.inputs import JOINT_EVALUATORS, PEOPLE
 from tandem.files.rows import Query
 from tandem.files.spreadsheet import write_rows
-from tandem.formats.leaderboard import Score, leaderboard_lines
+from tandem.formats.facts import Score, leaderboard_lines
 from tandem.labels.evaluators import kinds_by_name
 from tandem.scores.options import ZERO
 from tandem.types import JSON

@@ -29,11 +29,11 @@ from analysis.papers.systems import (
     all_evaluators,
     by_evaluator,
     cell_of,
+    length_bins,
     sliced,
     slices,
     systems_of,
 )
-from analysis.papers.token_bins import length_bins
 from tandem.scores.options import tokenizer
 from tandem.statistics import EQUAL, KAPPA, mean_by_cluster
 from tandem.types import JSON

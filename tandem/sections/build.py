@@ -7,8 +7,14 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from ..crosscheck.figures import Figures, score_figures, variable_figures
-from ..crosscheck.process import pending_crosscheck, run_crosscheck, skipped_crosscheck
+from ..crosscheck.process import (
+    Figures,
+    pending_crosscheck,
+    run_crosscheck,
+    score_figures,
+    skipped_crosscheck,
+    variable_figures,
+)
 from ..labels.exposed import summary
 from ..labels.frame import Frame, VariableFrame, evaluation_items, splits_as_json
 from ..labels.people_sample import PeopleSample

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tandem.formats.leaderboard import Score, leaderboard_lines
+from tandem.formats.facts import Score, leaderboard_lines
 
 
 def test_a_run_has_the_mean_of_its_topics() -> None:

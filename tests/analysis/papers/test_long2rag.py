@@ -12,7 +12,7 @@ import pytest
 from analysis.evaluation.inputs import all_reports
 from analysis.papers.extraction import Matching, read_matching
 from analysis.papers.long2rag import free_marginal
-from analysis.papers.token_bins import length_bins
+from analysis.papers.systems import length_bins
 from annotation.protocols import PROTOCOLS
 from tandem.files.rows import Passage, Query, Report
 from tests.analysis.papers.conftest import assert_refilled, reason_of, row_of, tables_of
