@@ -415,7 +415,6 @@ class TestIntake:
         assert not intake_campaigns(study.ben).exists()
 
 
-@pytest.mark.postgresql
 class TestNeighbours:
     def test_neighbours_are_the_nearest_in_the_order_of_assignment(self, study: Study) -> None:
         # Assigned from the last item to the first.

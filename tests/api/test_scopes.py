@@ -125,19 +125,6 @@ class TestPage:
     def made(self, client: Client, **fields: Any) -> Any:
         return client.post("/tokens/", {"scopes": ["read"], "days": "30", **fields})
 
-    def test_a_new_token_is_shown_once(self, study: Study) -> None:
-        client = client_of(study.rita)
-        shown = self.made(client, note="for the notebook").content.decode()
-        (words,) = [w for w in shown.replace("<", " ").replace(">", " ").split() if "tandem_" in w]
-        assert Script(words).get("campaigns/").status_code == 200
-        again = client.get("/tokens/").content.decode()
-        assert words not in again
-        assert "for the notebook" in again
-
-    def test_the_form_suggests_ninety_days(self, study: Study) -> None:
-        page = client_of(study.rita).get("/tokens/").content.decode()
-        assert 'name="days" value="90"' in page
-
     def test_only_scopes_that_the_role_can_use_are_offered_and_accepted(self, study: Study) -> None:
         client = client_of(study.ada)
         assert 'value="manage"' not in client.get("/tokens/").content.decode()
@@ -145,17 +132,3 @@ class TestPage:
         assert self.made(client, days="366").status_code == 422
         assert self.made(client, scopes=[]).status_code == 422
         assert not AuthToken.objects.exists()
-
-    def test_an_account_can_revoke_its_own_tokens_only(self, study: Study) -> None:
-        script = script_of(study.ada)
-        grant = AuthToken.objects.get().grant
-        assert client_of(study.ben).post(f"/tokens/{grant.pk}/take-back/").status_code == 404
-        assert script.get("").status_code == 200
-        client_of(study.ada).post(f"/tokens/{grant.pk}/take-back/")
-        assert_error(script.get(""), 401)
-
-    def test_a_guest_cannot_have_a_token(self, study: Study) -> None:
-        study.ada.is_guest = True
-        study.ada.save()
-        assert client_of(study.ada).get("/tokens/").status_code == 403
-        assert self.made(client_of(study.ada)).status_code == 403

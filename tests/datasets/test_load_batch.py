@@ -96,7 +96,6 @@ class TestLoading:
         run("load_batch", *files, "--name", "b")
         assert models.Query.objects.filter(batch__name="b").count() == 3
 
-    @pytest.mark.postgresql
     def test_a_passage_on_two_lines_is_stored_once_and_keeps_each_lines_facts(
         self, db: None, tmp_path: Path
     ) -> None:
@@ -235,7 +234,6 @@ class TestRefusals:
     def test_a_missing_file_is_refused(self, db: None, tmp_path: Path) -> None:
         assert "cannot be read (no such file or directory)" in refusal(tmp_path / "none.jsonl")
 
-    @pytest.mark.postgresql
     def test_an_error_in_a_second_file_leaves_nothing_of_the_first(
         self, db: None, tmp_path: Path
     ) -> None:

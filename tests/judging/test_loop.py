@@ -45,8 +45,7 @@ def queued(house: House, server: Running) -> House:
     return house
 
 
-@pytest.mark.postgresql
-@pytest.mark.parametrize("victim", ["worker", "engine"])
+@pytest.mark.parametrize("victim", [pytest.param("worker", marks=pytest.mark.postgresql), "engine"])
 def test_a_killed_run_continues_and_labels_every_unit_once(
     queued: House, server: Running, victim: str
 ) -> None:

@@ -17,7 +17,7 @@ from annotation.models import User
 from annotation.people.accounts import end_sessions
 from config.sessions import SessionStore, digest_of_key
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 MIGRATION = import_module("annotation.migrations.0030_digests_of_session_keys")
 
 
@@ -55,6 +55,7 @@ def test_no_row_contains_the_key_of_a_cookie(browser: Client) -> None:
     assert key_of(browser) not in everything_stored()
 
 
+@pytest.mark.postgresql
 def test_what_a_stranger_reads_in_the_database_is_no_key(browser: Client) -> None:
     assert not logged_in(Session.objects.get().pk)
     assert logged_in(key_of(browser))
@@ -92,6 +93,7 @@ def test_clearsessions_deletes_what_has_expired_and_nothing_else(
     assert [row.pk for row in Session.objects.all()] == [digest_of_key(key_of(browser))]
 
 
+@pytest.mark.postgresql
 def test_the_migration_stores_the_digest_that_the_site_looks_for(ada: User) -> None:
     keys = [f"{number:032x}" for number in range(5)]
     ends = timezone.now() + timedelta(days=1)

@@ -45,7 +45,6 @@ def newer(db: None) -> None:
     Migrated.objects.create(version="9.9.9", commit="0123456789abcdef")
 
 
-@pytest.mark.postgresql
 @pytest.mark.usefixtures("newer")
 class TestRefusals:
     def test_the_site_is_not_ready_and_says_why(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -53,6 +52,7 @@ class TestRefusals:
         assert (answer.status_code, answer.content) == (503, b"not ready")
         assert f"not ready: {TELLS}" in caplog.messages
 
+    @pytest.mark.postgresql
     def test_migrate_is_refused(self) -> None:
         with pytest.raises(CommandError) as refused:
             call_command("migrate", verbosity=0)

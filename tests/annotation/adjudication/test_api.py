@@ -89,13 +89,6 @@ def test_a_decision_is_stored(there: Dispute, dora: Script) -> None:
     assert dora.get(place(there)).json()["revision"] == 1
 
 
-def test_the_same_decision_twice_is_stored_once(there: Dispute, dora: Script) -> None:
-    headers = {"Idempotency_Key": "k"}
-    statuses = [dora.put(place(there), body(), **headers).status_code for _ in range(2)]
-    assert statuses == [201, 200]
-    assert Decision.objects.count() == 1
-
-
 def test_overwriting_an_unseen_decision_is_a_conflict_with_the_current_one(
     there: Dispute, dora: Script
 ) -> None:

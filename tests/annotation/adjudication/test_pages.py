@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.answers.submission import submit
-from annotation.models import Assignment, Decision, Item, Rater, Unit, User, rater_of
+from annotation.models import Assignment, Decision, Item, Rater, Unit, User
 from annotation.people.membership import add_member, end_membership
 from annotation.presentation import CHANGED
 from annotation.progress import counts
@@ -199,17 +199,6 @@ class TestADispute:
         key = "Letters stand for people and judges, in an order drawn anew for each unit."
         assert key in shown(there)
 
-    def test_rater_letters_are_stable_within_a_unit_and_differ_between_units(
-        self, there: Dispute
-    ) -> None:
-        assert opinions_on(shown(there)) == opinions_on(shown(there, there.dirk))
-        orders = set()
-        for unit in Unit.objects.filter(item=there.item):
-            page = client_of(there.dora).get(address(there, unit)).content.decode()
-            said = [each["answerable"] for each in opinions_on(html.unescape(page)).values()]
-            orders.add(tuple(said))
-        assert len(orders) == 3
-
     def test_a_dispute_page_is_in_the_readers_language(self, there: Dispute) -> None:
         dora, first = client_of(there.dora), there.units[0]
         dora.post("/account/language/", {"language": "de"})
@@ -319,39 +308,6 @@ class TestDeciding:
             address(there, first, "decide"), form(first, basis="0" * 12)
         )
         assert (answer.status_code, bool(answer.json()["changed"])) == (409, True)
-
-
-class TestAccess:
-    def places(self, there: Dispute) -> list[str]:
-        return [queue_of(there), address(there, there.units[0])]
-
-    def test_a_researcher_with_the_adjudicator_role_may_decide(self, there: Dispute) -> None:
-        add_member(there.study.campaign, there.study.rita, "adjudicator")
-        assert client_of(there.study.rita).get(queue_of(there)).status_code == 200
-
-    def test_a_researcher_who_answered_may_not_decide(self, there: Dispute) -> None:
-        mine = Assignment.objects.create(
-            item=there.study.campaign.items.get(position=1),
-            rater=rater_of(there.study.rita),
-            asked=["q:0"],
-        )
-        unit = {"answerable": "no", "evidence": []}
-        submit(mine, {"units": {"q:0": unit}, "comment": None}, "api")
-        add_member(there.study.campaign, there.study.rita, "adjudicator")
-        assert client_of(there.study.rita).get(queue_of(there)).status_code == 404
-
-    def test_an_annotator_turned_adjudicator_decides_on_others_units_only(
-        self, there: Dispute
-    ) -> None:
-        add_member(there.study.campaign, there.study.ada, "adjudicator")
-        client = client_of(there.study.ada)
-        assert "Nothing to decide here" in client.get(queue_of(there)).content.decode()
-        assert client.get(address(there, there.units[0])).status_code == 404
-
-    def test_a_unit_without_a_dispute_is_404(self, there: Dispute) -> None:
-        agreed = there.study.campaign.items.get(position=1).units.first()
-        assert agreed is not None
-        assert client_of(there.dora).get(address(there, agreed)).status_code == 404
 
 
 def test_a_long_queue_takes_no_more_queries(there: Dispute) -> None:

@@ -32,7 +32,7 @@ from tests.databases import environment
 from tests.page_cast import PASSWORD, TEXT, Study, answers, client_of, make_study, page, payload
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 PEOPLE, ITEMS, QUOTA = 20, 40, 3
 
 
@@ -56,6 +56,7 @@ def said(response: Response) -> str:
     return unit["answerable"]
 
 
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a1_of_two_tabs_saving_at_once_one_succeeds(study: Study) -> None:
     mine = study.assignment(study.ada)
@@ -89,6 +90,7 @@ def test_a1_of_two_tabs_saving_at_once_one_succeeds(study: Study) -> None:
     assert [response.current for response in history] == [False, True]
 
 
+@pytest.mark.postgresql
 @pytest.mark.processes
 def test_a2_twenty_simultaneous_people_get_exactly_the_free_slots(house: Path) -> None:
     rows = [
@@ -117,6 +119,7 @@ def test_a2_twenty_simultaneous_people_get_exactly_the_free_slots(house: Path) -
     assert set(Counter(item for item, _ in pairs).values()) == {QUOTA}
 
 
+@pytest.mark.postgresql
 @pytest.mark.parametrize("most", [150, pytest.param(1000, marks=pytest.mark.long)])
 def test_a3_retries_over_a_bad_network_lose_and_double_nothing(study: Study, most: int) -> None:
     """Each save is sent until acknowledged; one request and one response of three are lost."""
@@ -233,6 +236,7 @@ class TestA6:
         assert mine.status == status
         assert client_of(study.ada).get(page("item", mine)).headers["Location"] == gone_address()
 
+    @pytest.mark.postgresql
     def test_a6_two_late_saves_that_have_not_seen_each_other_conflict(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         study.campaign.is_open = False
@@ -264,6 +268,7 @@ class TestA6:
         assert (answer.status_code, answer.json()["kept"]["version"]) == (422, 1)
 
 
+@pytest.mark.postgresql
 @pytest.mark.parametrize("same_key", [True, False])
 def test_a7_a_replay_or_second_click_is_stored_once(study: Study, same_key: bool) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)

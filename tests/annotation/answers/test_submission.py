@@ -129,7 +129,6 @@ def test_revisions_are_added_and_one_is_current(mine: Assignment) -> None:
     assert len(exported("c", "labels")) == 3
 
 
-@pytest.mark.postgresql
 def test_answering_over_an_unseen_answer_is_a_conflict(mine: Assignment) -> None:
     submit(mine, answer(mine), "page", Circumstances(seen=0))
     stands = submit(mine, no(mine), "page", Circumstances(seen=1)).response
@@ -139,7 +138,6 @@ def test_answering_over_an_unseen_answer_is_a_conflict(mine: Assignment) -> None
     assert Response.objects.count() == 2
 
 
-@pytest.mark.postgresql
 def test_a_lost_lease_is_refused(mine: Assignment) -> None:
     Assignment.objects.update(lease=uuid.uuid4(), status="leased")
     for act in (
@@ -152,14 +150,12 @@ def test_a_lost_lease_is_refused(mine: Assignment) -> None:
     assert (mine.status, Response.objects.count()) == ("leased", 0)
 
 
-@pytest.mark.postgresql
 def test_an_answer_deletes_the_draft(mine: Assignment) -> None:
     Draft.objects.create(assignment=mine, payload={"units": {}})
     submit(mine, answer(mine), "page")
     assert not Draft.objects.exists()
 
 
-@pytest.mark.postgresql
 def test_a_refused_answer_changes_nothing(mine: Assignment) -> None:
     Draft.objects.create(assignment=mine, payload={"units": {}})
     with pytest.raises(RefusedError):
@@ -179,7 +175,6 @@ def test_a_misplaced_quote_from_page_or_api_is_refused(mine: Assignment) -> None
     assert (list(starts), Response.objects.count()) == ([place], 1)
 
 
-@pytest.mark.postgresql
 def test_offsets_count_code_points(mine: Assignment) -> None:
     bridge, hebrew = FULL.index("🌉"), FULL.index("שלום לכולם")
     quotes = [{"quote": "🌉. It", "start": bridge}, {"quote": "שלום לכולם", "start": hebrew}]

@@ -126,7 +126,6 @@ class TestSplits:
 
 
 class TestUnits:
-    @pytest.mark.postgresql
     def test_every_unit_has_a_row_whether_sampled_or_not(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("per_passage=2", "seed=3"))
         rows = UnitSampling.objects.filter(item__campaign=campaign, item__key="q/1/p")
@@ -278,7 +277,6 @@ class TestByHand:
 
 
 class TestLines:
-    @pytest.mark.postgresql
     def test_there_is_a_line_for_each_query_and_each_unit(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("development=0.4"))
         lines = [json.loads(line) for line in run("draws", "--campaign", "c").split("\n") if line]

@@ -31,7 +31,7 @@ from annotation.campaigns.settings import (
     consent_of,
     read_deadline,
 )
-from annotation.models import Assignment, Campaign, Draft, Item, Response, User
+from annotation.models import Assignment, Campaign, Item, Response, User
 from annotation.people.background import Question, stored_questions
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
@@ -43,7 +43,7 @@ from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import planning
 from tests.annotation.follow_cast import answer, coverage, rater, rating
-from tests.api.cast import assert_error, body, place, script_of
+from tests.api.cast import place, script_of
 from tests.cast import campaign_of, load, run
 from tests.databases import rolling_back
 from tests.judging.cast import judge, yes
@@ -104,12 +104,6 @@ def due(study: Study, when: timedelta | None) -> None:
 
 
 class TestDeadline:
-    def test_before_the_deadline_items_are_assigned(self, study: Study) -> None:
-        due(study, LATER)
-        assert study.campaign.takes_answers
-        assert Campaign.objects.filter(open_now()).exists()
-        assert "Start" in client_of(study.ada).get("/tasks/").content.decode()
-
     @pytest.mark.postgresql
     def test_after_the_deadline_no_item_is_assigned(self, study: Study) -> None:
         due(study, PAST)
@@ -120,27 +114,6 @@ class TestDeadline:
         assert script.post(f"campaigns/{pk}/next/").status_code == 404
         assert script.get("campaigns/").json()["count"] == 0
 
-    @pytest.mark.postgresql
-    def test_an_answer_after_the_deadline_is_kept_as_a_draft(self, study: Study) -> None:
-        mine = study.assignment(study.ada)
-        due(study, PAST)
-        form = answers("no", "no", "no", version="0", seen="0")
-        response = client_of(study.ada).post(page("submit", mine), form)
-        assert response.status_code == 422
-        assert "the campaign’s deadline is past" in response.json()["problems"][0]["message"]
-        assert Draft.objects.get().assignment == mine
-        assert not Response.objects.exists()
-        due(study, LATER)
-        form |= {"version": "1"}
-        assert client_of(study.ada).post(page("submit", mine), form).status_code == 200
-
-    def test_the_api_refuses_answers_after_the_deadline(self, study: Study) -> None:
-        mine = study.assignment(study.ada)
-        due(study, PAST)
-        response = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
-        (problem,) = assert_error(response, 422)
-        assert "deadline is past" in str(problem["wrong"])
-
     def test_the_page_says_that_the_deadline_is_past(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         due(study, PAST)
@@ -148,7 +121,6 @@ class TestDeadline:
         assert "deadline is past: you can read your answers" in html
         assert "data-closed" in html
 
-    @pytest.mark.postgresql
     def test_a_prerequisite_past_its_deadline_delays_nobody(self, batch: Path) -> None:
         first, second = coverage(people=2), rating()
         answer(first, "r", "ann", {"a/b#1": "yes"})
@@ -179,21 +151,11 @@ class TestDeadline:
 
 
 class TestClosing:
-    @pytest.mark.postgresql
     def test_a_campaign_is_closed_and_opened_again(self, study: Study) -> None:
         assert "is closed" in run("set_campaign", "Pilot", "--close")
         assert not Campaign.objects.filter(open_now()).exists()
         assert "is open" in run("set_campaign", "Pilot", "--open")
         assert Campaign.objects.filter(open_now()).exists()
-
-    def test_opening_after_the_deadline_needs_a_new_one(self, study: Study) -> None:
-        due(study, PAST)
-        with pytest.raises(CommandError, match="deadline is past; give a later one"):
-            run("set_campaign", "Pilot", "--open")
-        run("set_campaign", "Pilot", "--open", "--deadline", "2999-01-01")
-        assert Campaign.objects.get().takes_answers
-        run("set_campaign", "Pilot", "--no-deadline")
-        assert Campaign.objects.get().deadline is None
 
     def test_nothing_to_change_is_an_error(self, study: Study) -> None:
         with pytest.raises(CommandError, match="Nothing to change"):
@@ -215,7 +177,6 @@ class TestGuideline:
         guideline = script_of(study.ada).get(place(mine, "guideline/")).json()
         assert guideline["markdown"].startswith("# Ours\n")
 
-    @pytest.mark.postgresql
     def test_an_answer_keeps_its_guideline_version(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         study.campaign.refresh_from_db()

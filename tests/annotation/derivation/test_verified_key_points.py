@@ -113,25 +113,6 @@ def test_a_tie_is_refused_with_the_options_to_settle_it(tmp_path: Path) -> None:
     assert lineage.counts["undecided"] == {"tied, kept": 1}
 
 
-def test_unanimity_and_one_rater_decide_differently(verified: Path) -> None:
-    with pytest.raises(CommandError, match="raters differ on 6 key points"):
-        of("all", "--decided-by", "unanimous")
-    of("all", "--decided-by", "unanimous", "--ties", "drop")
-    assert kept("all") == {"q1": [], "q2": ["q2k3"]}
-    of("cleo's", "--decided-by", "cleo")
-    assert kept("cleo's") == {"q1": ["q1k1"], "q2": ["q2k1", "q2k3"]}
-    with pytest.raises(CommandError, match=r"there is no rater 'dora' here.*cleo"):
-        of("none", "--decided-by", "dora")
-
-
-def test_the_reference_decides_where_it_has_a_label(verified: Path) -> None:
-    label(verified, {"q1k1": [YES]}, people=("truth",), rater_kind="reference")
-    of("points")
-    assert kept("points")["q1"] == ["q1k0", "q1k1", "q1k3"]
-    of("majority", "--decided-by", "majority")
-    assert kept("majority") == KEPT
-
-
 def test_an_unfinished_campaign_is_refused_with_its_units_and_who_would_decide(
     tmp_path: Path,
 ) -> None:
@@ -155,7 +136,6 @@ def test_a_dry_run_counts_and_stores_nothing(verified: Path) -> None:
     assert not Batch.objects.filter(name="points").exists()
 
 
-@pytest.mark.postgresql
 def test_a_batch_is_behind_when_labels_change_and_is_not_if_they_change_back(
     verified: Path,
 ) -> None:

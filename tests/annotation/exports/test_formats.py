@@ -141,7 +141,6 @@ class TestLabelStudio:
             assert len(task["predictions"]) == len(judged)
             assert len(task["annotations"]) == len(own) - len(judged)
 
-    @pytest.mark.postgresql
     def test_a_code_is_a_choice_and_a_span_a_label(self, tmp_path: Path) -> None:
         campaign_of("report-coverage")
         row = {
@@ -196,7 +195,6 @@ class TestQrels:
         ]
         run("import_labels", write_lines(tmp_path / "l", rows), "--campaign", "c")
 
-    @pytest.mark.postgresql
     def test_the_diversity_form_has_a_line_for_each_subtopic(self, rated: None) -> None:
         lines = exported("c", "qrels-diversity")
         assert lines == exported("c", "qrels")

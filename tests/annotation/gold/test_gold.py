@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
-from django.db.models.signals import post_init
 
 from analysis.campaigns.reports import campaign_report
 from annotation.answers.submission import submit
@@ -34,7 +33,6 @@ from annotation.models import (
     GoldAnswer,
     Item,
     Rater,
-    Unit,
     rater_of,
 )
 from annotation.people.membership import end_membership
@@ -44,7 +42,6 @@ from tests.api.cast import assert_error, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
 
-EVERY = 10
 LONGEST_REASON = 2000
 MANY = 1000
 
@@ -139,7 +136,6 @@ class TestTurns:
 
 
 class TestGold:
-    @pytest.mark.postgresql
     def test_gold_items_leave_the_study_and_go_to_everybody(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "3")
         assert "4 gold answers to 2 gold items" in set_known(known(folder, 2, 5), "gold")
@@ -264,7 +260,6 @@ class TestGold:
             ("yes", "no")
         ] * 2
 
-    @pytest.mark.postgresql
     def test_gold_items_have_no_counted_slots(self, folder: Path) -> None:
         campaign_of("report-coverage")
         set_known(known(folder, 2), "gold")
@@ -294,13 +289,6 @@ class TestPractice:
         campaign.refresh_from_db()
         return campaign
 
-    def test_practice_comes_first_for_everybody(self, campaign: Campaign) -> None:
-        for name in ("ann", "bo"):
-            got = work(campaign, rater(name))
-            assert [item.key for item in got[:2]] == ["r3", "r6"]
-            assert len(got) == REPORTS
-
-    @pytest.mark.postgresql
     def test_failing_the_practice_ends_the_items(self, campaign: Campaign) -> None:
         got = work(campaign, rater("ann"), {"r3": "yes"})
         assert [item.key for item in got] == ["r3", "r6"]
@@ -309,7 +297,6 @@ class TestPractice:
         assert result is not None
         assert (result.right, result.asked) == (2, 4)
 
-    @pytest.mark.postgresql
     def test_revising_a_practice_answer_does_not_change_the_score(self, campaign: Campaign) -> None:
         work(campaign, rater("ann"), {"r3": "yes"})
         answer(Assignment.objects.get(item__key="r3"), "no")
@@ -320,13 +307,6 @@ class TestPractice:
         run("admit", "ann", "--campaign", "c", "--reason", "read too fast")
         assert Admission.objects.get().reason == "read too fast"
         assert len(work(campaign, rater("ann"))) == REPORTS - 2
-
-    def test_practice_of_another_campaign_may_be_required(self, campaign: Campaign) -> None:
-        other = campaign_of("report-coverage", "--practice-of", "c", "--qualify", "0.9", name="d")
-        assert next_assignment(other, rater("ann")) is None
-        work(campaign, rater("ann"))
-        assert len(work(other, rater("ann"))) == REPORTS
-        assert next_assignment(other, rater("bo")) is None
 
     def test_practice_items_are_left_out_of_agreement(self, campaign: Campaign) -> None:
         for name in ("ann", "bo"):
@@ -409,12 +389,6 @@ class TestRefusals:
         assert not GoldAnswer.objects.exists()
         return str(error.value)
 
-    def test_an_unknown_unit_or_code_is_refused(self, folder: Path) -> None:
-        campaign_of("report-coverage")
-        assert "line 1: campaign 'c': answerable is" in self.said(known(folder, 1, code="maybe"))
-        line = {"item": "r1", "unit": "x", "variable": "answerable", "value": "no", "rater": "a"}
-        assert 'unit "x"' in self.said(write_lines(folder / "x.jsonl", [line]))
-
     def test_two_gold_answers_to_one_question_are_refused(self, folder: Path) -> None:
         campaign_of("report-coverage")
         line = {"item": "r1", "unit": "q1:a", "variable": "answerable", "value": "no"}
@@ -469,18 +443,3 @@ def test_a_labels_export_can_be_used_as_gold_answers(folder: Path) -> None:
     path.write_text("".join(json.dumps(x) + "\n" for x in exported("first", "labels")), "utf-8")
     campaign_of("report-coverage")
     assert "24 gold answers to 12 gold items" in set_known(path, "gold")
-
-
-def test_only_units_of_the_files_items_are_loaded(folder: Path) -> None:
-    campaign_of("report-coverage", name="c")
-    read: list[str] = []
-
-    def seen(instance: Unit, **more: Any) -> None:
-        read.append(instance.name)
-
-    post_init.connect(seen, sender=Unit)
-    try:
-        set_known(known(folder, 1), "gold")
-    finally:
-        post_init.disconnect(seen, sender=Unit)
-    assert {name.partition(":")[0] for name in read} == {"q1"}

@@ -33,7 +33,6 @@ def facts(*names: str) -> list[tuple[Any, ...]]:
     return [tuple(line.get(name) for name in names) for line in exported("c", "labels")]
 
 
-@pytest.mark.postgresql
 def test_two_files_may_hold_parts_of_one_item(coverage: Campaign, tmp_path: Path) -> None:
     first = YES | {"spans": [SPAN]}
     second = YES | {"unit": "a/b#1", "value": "no"}
@@ -204,7 +203,6 @@ def test_importing_the_export_of_a_unit_by_unit_judge_changes_nothing(
     assert len(exported("c", "labels")) == 3
 
 
-@pytest.mark.postgresql
 def test_an_imported_unit_by_unit_judge_has_one_assignment_per_item(
     coverage: Campaign, tmp_path: Path
 ) -> None:

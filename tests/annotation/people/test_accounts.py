@@ -32,7 +32,7 @@ from tests.annotation.people.cast import assert_whole
 from tests.api.cast import Script, script_of
 from tests.cast import run
 from tests.once import once
-from tests.page_cast import PASSWORD, Study, client_of, make_study, page, payload
+from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db
 
@@ -74,21 +74,6 @@ class TestPseudonyms:
         assert rater_of(study.ada).name == names[0]
         assert all(name.startswith("person-") and len(name) == 13 for name in names)
 
-    def test_a_new_pseudonym_is_random_or_given(self, study: Study) -> None:
-        rater, before = rater_of(study.ada), rater_of(study.ada).name
-        assert rename_rater(rater) != before
-        assert rename_rater(rater, "  rater  7 ") == "rater 7"
-        assert Rater.objects.get(user=study.ada).name == "rater 7"
-
-    @pytest.mark.every_case
-    @pytest.mark.parametrize("name", ["ada", "BEN", "taken", "x" * 151, "a\x00b"])
-    def test_a_pseudonym_cannot_be_an_account_or_another_rater(
-        self, study: Study, name: str
-    ) -> None:
-        Rater.objects.create(name="taken")
-        with pytest.raises(PeopleError):
-            rename_rater(rater_of(study.ada), name)
-
     def test_a_pseudonym_may_be_chosen_if_no_rater_or_account_has_it(self, study: Study) -> None:
         mine, bens = rater_of(study.ada), rater_of(study.ben)
         assert rename_rater(mine, "  Blue   heron ") == "Blue heron"
@@ -120,28 +105,6 @@ class TestRoleChanges:
         client = client_of(study.ada)
         User.objects.filter(pk=study.ada.pk).update(role="admin")
         assert not is_in(client)
-
-    def test_a_role_change_ends_only_the_accounts_sessions(self, study: Study) -> None:
-        other = client_of(study.ben)
-        change_role(study.ada, "researcher")
-        assert is_in(other)
-
-    def test_roles_in_campaigns_are_limited_by_the_new_role(self, study: Study) -> None:
-        add_member(study.campaign, study.rita, "researcher")
-        change_role(study.rita, "annotator")
-        assert Membership.objects.get(user=study.rita).role == "annotator"
-        mine = study.assignment(study.rita)
-        change_role(study.rita, "admin")
-        assert Membership.objects.get(user=study.rita).ended_at
-        mine.refresh_from_db()
-        assert mine.status == "cancelled"
-
-    def test_the_last_admin_cannot_be_demoted(self, study: Study) -> None:
-        for act in (lambda u: change_role(u, "annotator"), switch_off, forget):
-            with pytest.raises(PeopleError, match="only admin"):
-                act(study.root)
-        User.objects.create(username="second", role="admin")
-        assert switch_off(study.root)
 
     def test_only_enabled_admins_count_as_the_last_admin(self, study: Study) -> None:
         other = User.objects.create(username="olga", role="admin", is_active=False)
@@ -296,17 +259,6 @@ class TestPages:
         assert rater_of(study.ada).name in said
         assert ">ada<" not in said
 
-    @pytest.mark.parametrize("order", ["role", "off", "forget"])
-    def test_nobody_can_change_their_own_account_here(self, study: Study, order: str) -> None:
-        User.objects.create(username="second", role="admin")
-        where = reverse("person-change", args=[study.root.pk])
-        answer = client_of(study.root).post(
-            where, {"order": order, "role": "annotator", "name": "root"}
-        )
-        assert answer.status_code == 409
-        assert "your own account" in answer.content.decode()
-        assert User.objects.get(pk=study.root.pk).is_active
-
     def test_each_action_on_an_account_is_carried_out(self, study: Study) -> None:
         root, where = client_of(study.root), reverse("person-change", args=[study.ada.pk])
         rater = rater_of(study.ada)
@@ -321,18 +273,6 @@ class TestPages:
         root.post(where, {"order": "on"})
         study.ada.refresh_from_db()
         assert study.ada.is_active
-
-    def test_deleting_an_account_requires_typing_its_name(self, study: Study) -> None:
-        root, where = client_of(study.root), reverse("person-change", args=[study.ben.pk])
-        assert root.post(where, {"order": "forget", "name": "bem"}).status_code == 409
-        assert root.post(where, {"order": "forget", "name": "ben"})["Location"] == "/people/"
-        assert not User.objects.filter(username="ben").exists()
-
-    def test_late_work_of_a_deactivated_account_is_refused(self, study: Study) -> None:
-        mine, client = study.assignment(study.ada), client_of(study.ada)
-        switch_off(study.ada)
-        sent = client.post(page("draft", mine), {}, headers={"accept": "application/json"})
-        assert sent.status_code == 401
 
 
 class TestCommand:

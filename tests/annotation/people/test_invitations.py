@@ -13,8 +13,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.campaign_setup.creation import create_campaign
-from annotation.campaigns.design import Design
 from annotation.models import Invitation, Membership, User
 from annotation.people import invitations
 from annotation.people.accounts import change_role, switch_off
@@ -30,10 +28,10 @@ from annotation.people.invitations import (
     revoke,
     revoke_all_of,
 )
-from annotation.people.membership import PeopleError, end_membership, set_pool
+from annotation.people.membership import PeopleError
 from annotation.people.teams import set_role
 from audit.models import Event
-from datasets.models import Batch, Team
+from datasets.models import Team
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
@@ -115,7 +113,6 @@ class TestLink:
             assert Client().get(door(made)).status_code == 200
         assert made.invitation.state == "open"
 
-    @pytest.mark.postgresql
     def test_an_invitation_creates_the_intended_account(self, study: Study) -> None:
         made = invite("annotator", study.campaign, "adjudicator", by=study.root)
         client = Client()
@@ -234,16 +231,6 @@ class TestExistingAccounts:
 
 
 class TestInvitingPeople:
-    def test_a_researcher_invites_annotators_to_a_campaign_of_theirs(self, study: Study) -> None:
-        assert invite("annotator", study.campaign, by=study.rita)
-        with pytest.raises(PeopleError, match="ask an admin"):
-            invite("researcher", study.campaign, "researcher", by=study.rita)
-        with pytest.raises(PeopleError, match="ask an admin"):
-            invite("annotator", by=study.rita)
-        give_away(study.campaign)
-        with pytest.raises(PeopleError, match="not yours"):
-            invite("annotator", study.campaign, by=study.rita)
-
     def test_invitations_end_with_the_inviters_role(self, study: Study) -> None:
         first = invite("annotator", study.campaign, by=study.rita)
         change_role(study.rita, "annotator")
@@ -252,29 +239,6 @@ class TestInvitingPeople:
         for made in (first, second):
             made.invitation.refresh_from_db()
             assert made.invitation.state == "revoked"
-
-    @pytest.mark.first_case
-    @pytest.mark.parametrize("there", [False, True])
-    def test_a_removed_researchers_invitations_are_void(self, study: Study, there: bool) -> None:
-        set_pool(study.campaign, "named", study.rita)
-        made = invite("annotator", study.campaign, by=study.rita)
-        end_membership(study.campaign, study.rita, study.root)
-        client = client_of(study.ada) if there else Client()
-        answer = client.post(door(made), GOOD)
-        assert answer.status_code == 409
-        assert "has left the campaign" in answer.content.decode()
-        assert not User.objects.filter(username="eve").exists()
-        assert not study.campaign.memberships.filter(ended_at=None).exists()
-        assert Invitation.objects.get().state == "open"
-
-    def test_a_researcher_cannot_invite_to_a_campaign_of_others(self, study: Study) -> None:
-        give_away(study.campaign)
-        with pytest.raises(PeopleError, match="not yours"):
-            invite("annotator", study.campaign, by=study.rita)
-        for role, campaign in (("researcher", study.campaign), ("annotator", None)):
-            with pytest.raises(PeopleError, match="ask an admin for more"):
-                invite(role, campaign, by=study.rita)
-        assert not Invitation.objects.exists()
 
     def test_only_ones_own_open_invitations_end_with_the_role(self, study: Study) -> None:
         used, open_one = (invite("annotator", study.campaign, by=study.rita) for _ in range(2))
@@ -286,16 +250,6 @@ class TestInvitingPeople:
         assert not revoke(used.invitation)
         assert revoke(other.invitation)
         assert not revoke(other.invitation)
-
-    def test_a_researcher_invites_only_to_campaigns_they_can_read(self, study: Study) -> None:
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
-        made = invite("annotator", study.campaign, by=study.rita).invitation
-        give_away(study.campaign)
-        with pytest.raises(PeopleError, match="not yours"):
-            invite("annotator", study.campaign, by=study.rita)
-        with pytest.raises(PeopleError, match="has left the campaign"):
-            join(made, study.ada)
-        assert invite("annotator", other, by=study.rita)
 
 
 class TestUse:
@@ -338,14 +292,6 @@ class TestUse:
         assert made.used_at is None
         assert not Membership.objects.exists()
 
-    @pytest.mark.postgresql
-    def test_an_unusable_invitation_creates_no_account(self, study: Study) -> None:
-        made = invite("annotator", study.campaign, by=study.root)
-        end(made)
-        with pytest.raises(PeopleError):
-            accept(made.invitation, "eve", GOOD["password"])
-        assert not User.objects.filter(username="eve").exists()
-
     @pytest.mark.every_case
     @pytest.mark.parametrize(("name", "password"), [("a b/", "short"), ("ADA", "12345678")])
     def test_problems_with_name_and_password_are_reported_together(
@@ -355,13 +301,6 @@ class TestUse:
         with pytest.raises(AccountError) as wrong:
             accept(made, name, password)
         assert set(wrong.value.problems) == {"name", "password"}
-
-    def test_a_taken_name_is_refused_in_upper_and_lower_case(self, study: Study) -> None:
-        made = invite("annotator", study.campaign, by=study.root).invitation
-        for name in ("ada", "ADA"):
-            with pytest.raises(AccountError) as wrong:
-                accept(made, name, GOOD["password"])
-            assert wrong.value.problems == {"name": ["This name is taken; choose another."]}
 
     def test_a_revoked_invitation_is_not_used(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.rita).invitation
@@ -523,10 +462,6 @@ class TestCommand:
             run("invite", "--revoke", number)
         with pytest.raises(CommandError, match="no invitation"):
             run("invite", "--revoke", 10**6)
-
-    def test_the_command_refuses_a_campaign_role_above_the_account_role(self, study: Study) -> None:
-        with pytest.raises(CommandError, match="cannot be researcher"):
-            run("invite", "--campaign", "Pilot", "--campaign-role", "researcher")
 
 
 class TestRateLimits:

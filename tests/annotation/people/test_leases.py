@@ -26,7 +26,6 @@ from annotation.people import leases
 from annotation.people.leases import (
     Ended,
     extend,
-    free,
     open_assignments,
     release,
     release_all,
@@ -176,18 +175,6 @@ class TestReleasedSlots:
         lost(study)
         assert progress_here(study.ada, study.campaign).left == before
 
-    def test_an_item_released_by_a_researcher_is_not_given_to_the_same_person_again(
-        self, study: Study
-    ) -> None:
-        mine = study.assignment(study.ada)
-        assert release(mine, Ended.FREED)
-        assert study.assignment(study.ada).item != mine.item
-
-    def test_a_lease_is_released_once(self, study: Study) -> None:
-        mine = study.assignment(study.ada)
-        assert [release(mine, Ended.FREED) for _ in range(2)] == [True, False]
-        assert_whole(study.campaign)
-
     def test_a_person_who_leaves_one_campaign_keeps_leases_in_another(self, study: Study) -> None:
         other = create_campaign(
             "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
@@ -199,13 +186,6 @@ class TestReleasedSlots:
         assert open_assignments(other).get() == there
         mine.refresh_from_db()
         assert mine.reason == "freed"
-
-    def test_only_the_leases_of_the_named_rater_are_released(self, study: Study) -> None:
-        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
-        assert free(study.campaign, mine.rater_id) == 1
-        assert free(study.campaign, mine.rater_id) == 0
-        assert open_assignments(study.campaign).get() == bens
-        assert_whole(study.campaign)
 
     def test_a_new_lease_length_changes_no_other_campaign(self, study: Study) -> None:
         other = create_campaign(
@@ -261,14 +241,6 @@ class TestLateWork:
         assert send(client_of(study.ada), "draft", mine).status_code == 200
         assert open_assignments(study.campaign).get().pk == mine.pk
 
-    def test_a_late_answer_to_an_item_released_by_a_researcher_stays_a_draft(
-        self, study: Study
-    ) -> None:
-        mine = study.assignment(study.ada)
-        release(mine, Ended.FREED)
-        assert send(client_of(study.ada), "submit", mine).status_code == 422
-        assert Draft.objects.exists()
-
     def test_a_removed_person_cannot_reclaim_a_slot(self, study: Study) -> None:
         mine = lost(study)
         end_membership(study.campaign, study.ada)
@@ -281,12 +253,6 @@ class TestLateWork:
         assert not reclaim(mine)
         give_consent(study.campaign, mine.rater, 1)
         assert reclaim(mine)
-
-    def test_a_slot_taken_by_another_person_cannot_be_reclaimed(self, study: Study) -> None:
-        mine = lost(study)
-        assert study.assignment(study.ben).item == mine.item
-        assert not reclaim(mine)
-        assert_whole(study.campaign)
 
     def test_reclaiming_reads_and_locks_no_other_raters_row(self, study: Study) -> None:
         mine = lost(study)

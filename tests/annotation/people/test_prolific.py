@@ -76,29 +76,6 @@ class TestArrival:
         assert first["Location"] == again["Location"] == later["Location"]
         assert Participant.objects.count() == 1
 
-    @pytest.mark.parametrize(
-        "query",
-        [
-            "",
-            "?PROLIFIC_PID=p1",
-            "?PROLIFIC_PID=p1&STUDY_ID=study1&SESSION_ID=",
-            "?PROLIFIC_PID=a+b&STUDY_ID=study1&SESSION_ID=s",
-            "?PROLIFIC_PID=%00&STUDY_ID=study1&SESSION_ID=s",
-            f"?PROLIFIC_PID={'x' * 65}&STUDY_ID=study1&SESSION_ID=s",
-            "?PROLIFIC_PID=p1&STUDY_ID=another&SESSION_ID=s",
-        ],
-    )
-    def test_a_malformed_link_is_refused(self, study: Study, query: str) -> None:
-        where = reverse("prolific", args=[study.campaign.pk])
-        assert Client().post(f"{where}{query}").status_code == 422
-        assert not Participant.objects.exists()
-
-    def test_an_account_is_asked_to_log_out_first(self, study: Study) -> None:
-        rita = client_of(study.rita)
-        assert rita.get(link(study)).status_code == 422
-        assert rita.post(link(study)).status_code == 422
-        assert not Participant.objects.exists()
-
 
 class TestAnotherBrowser:
     @pytest.mark.first_case
@@ -128,15 +105,6 @@ class TestAnotherBrowser:
         assert come(study, "p2", browser=browser)[1]["Location"] == second["Location"]
         assert browser.cookies["participant"]["path"] == "/prolific/"
         assert browser.cookies["participant"]["httponly"]
-
-    def test_a_researcher_lets_a_person_in_from_another_browser_once(self, study: Study) -> None:
-        _, first = come(study)
-        order = {"order": "open-once", "participant": Participant.objects.get().pk}
-        where = reverse("campaign-people-change", args=[study.campaign.pk])
-        assert client_of(study.root).post(where, order).status_code == 302
-        _, answer = come(study)
-        assert answer["Location"] == first["Location"]
-        assert come(study)[1].status_code == 422
 
 
 class TestGuestLimits:

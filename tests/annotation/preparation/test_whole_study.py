@@ -29,7 +29,7 @@ from tests.annotation.preparation.cast import (
 from tests.judging.answers.test_logprobs import logprobs_of
 from tests.judging.cast import command
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 
 LOST = "The ferry Aurora sank on 3 March 1954 off Tarn with 61 people aboard."
 FOUND = "An inquiry found that the bow door of the Aurora stood open."

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 from django.db import connection
-from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -22,8 +21,6 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, User, rater_of
 from annotation.people.membership import exclude
-from annotation.progress import counts as keeping
-from annotation.progress.counts import by_day, cached
 from annotation.progress.flags import (
     WORDS_A_MINUTE,
     LabelFilter,
@@ -32,22 +29,13 @@ from annotation.progress.flags import (
     label_rows,
 )
 from annotation.progress.status import (
-    NO_RECENT_ANSWERS,
-    TOO_FEW,
-    UNTIMED,
-    find_person,
     forecast,
-    forecast_end,
-    format_change,
     get_status,
     speeds,
 )
 from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
-
-FARTHEST = 10 * 365
-RECENT = 20
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -99,32 +87,6 @@ class TestSpeed:
         }
         assert {n: s.timed for n, s in by_name.items()} == {n: len(of) for n, of in given.items()}
 
-    def test_the_newest_answers_are_compared_with_as_many_before_them(self) -> None:
-        study = make_study(reports=2 * RECENT + 1)
-        for n in range(2 * RECENT + 1):
-            answer(study.campaign, rater("ann"), 500.0 if n == 0 else 40.0 if n <= RECENT else 30.0)
-        found = speeds(study.campaign, [rater("ann").pk])[rater("ann").pk]
-        assert (found.recent, found.before, found.change) == (30.0, 40.0, -0.25)
-        assert found.reason_recent is None
-        assert format_change(found.change) == "25% faster"
-
-    def test_gold_items_do_not_count_towards_speed(self) -> None:
-        study = make_study()
-        gold = answer(study.campaign, rater("ann"), 500.0)
-        Item.objects.filter(pk=gold.item_id).update(use=Item.Use.GOLD)
-        answer(study.campaign, rater("ann"), 9.0)
-        found = speeds(study.campaign, [rater("ann").pk])[rater("ann").pk]
-        assert (found.timed, found.median) == (1, 9.0)
-
-    def test_with_few_answers_the_missing_trend_has_a_reason(self) -> None:
-        study = make_study()
-        answer(study.campaign, rater("ann"), 9.0)
-        answer(study.campaign, rater("bo"), None)
-        ann, bo = get_status(study.campaign).people
-        assert find_person(study.campaign, ann.rater) == (ann, (0,) * 13 + (1,))
-        assert (ann.speed.median, ann.speed.recent, ann.speed.reason_recent) == (9.0, None, TOO_FEW)
-        assert (bo.speed.median, bo.speed.reason) == (None, UNTIMED)
-
 
 @pytest.mark.postgresql
 class TestCounts:
@@ -142,23 +104,6 @@ class TestCounts:
         assert (found.done, found.imported, found.held) == (2, 1, 1)
         assert found.total == (4, 8)
         assert found.days[-1] == 2
-
-    def test_gold_items_do_not_count_towards_the_total(self) -> None:
-        study = make_study(reports=3)
-        answer(study.campaign, rater("ann"), 5.0)
-        Item.objects.filter(position=0).update(use="gold")
-        (ann,) = get_status(study.campaign).people
-        assert get_status(study.campaign).total == (2, 4)
-        assert (ann.counted.done, ann.counted.known) == (0, 1)
-
-    def test_only_first_answers_count_towards_a_day(self) -> None:
-        study = make_study(reports=3)
-        held = answer(study.campaign, rater("ann"), 5.0)
-        held.responses.update(created_at=F("created_at") - timedelta(days=2))
-        submit(held, payload("invalid"), "page")
-        today = timezone.localdate()
-        assert by_day(study.campaign, today, 4, [rater("ann").pk]) == [0, 1, 0, 0]
-        assert by_day(study.campaign, today, 4, [rater("bo").pk]) == [0, 0, 0, 0]
 
     def test_the_number_of_queries_does_not_grow_with_items_and_people(self) -> None:
         study = make_study(reports=30, people=9)
@@ -192,62 +137,6 @@ class TestTimeLeft:
         assert found.per_day == pytest.approx(70 / 3)
         assert found.end == NOW + timedelta(days=6)
         assert not found.late
-
-    def test_the_pace_is_that_of_the_last_week(self) -> None:
-        days = [90] * 7 + [2] * 7
-        found = forecast(20, 30.0, days, NOW - timedelta(days=14), NOW, NOW + timedelta(days=9))
-        assert found.per_day == 2.0
-        assert found.late
-
-    @pytest.mark.parametrize(
-        ("answers", "days", "reason"),
-        [(10, [5] + [0] * 7, NO_RECENT_ANSWERS), (FARTHEST * 4, [1], "more than ten years")],
-    )
-    def test_a_missing_end_has_a_reason(self, answers: int, days: list[int], reason: str) -> None:
-        found = forecast(answers, None, days, NOW - timedelta(days=8), NOW, None)
-        assert found.end is None
-        assert reason in str(found.end_reason)
-        assert found.hours is None
-        assert found.hours_reason
-
-    def test_a_finished_campaign_has_nothing_left(self) -> None:
-        study = make_study(reports=1)
-        for name in ("ann", "bo"):
-            answer(study.campaign, rater(name), 5.0)
-        found = forecast_end(study.campaign, get_status(study.campaign))
-        assert (found.answers, found.hours, found.end) == (0, None, None)
-
-
-class TestCaching:
-    def test_small_counts_are_not_cached(self) -> None:
-        made = iter(range(9))
-        assert [cached("small", lambda: (next(made), keeping.MANY)) for _ in range(2)] == [0, 1]
-
-    def test_large_counts_are_cached_for_a_minute(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = iter(range(9))
-
-        def look() -> int:
-            return cached("large", lambda: (next(made), keeping.MANY + 1))
-
-        assert [look(), look()] == [0, 0]
-        clock = time.time() + keeping.FRESH + 1
-        monkeypatch.setattr(keeping.clock, "time", lambda: clock)
-        assert [look(), look()] == [1, 1]
-
-    def test_while_one_request_counts_others_get_the_cached_numbers(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        cached("large", lambda: ("old", keeping.MANY + 1))
-        clock = time.time() + keeping.FRESH + 1
-        monkeypatch.setattr(keeping.clock, "time", lambda: clock)
-        seen: list[str] = []
-
-        def slow() -> tuple[str, int]:
-            seen.append(cached("large", lambda: ("twice", keeping.MANY + 1)))
-            return "new", keeping.MANY + 1
-
-        assert cached("large", slow) == "new"
-        assert seen == ["old"]
 
 
 class TestFlags:
@@ -418,7 +307,6 @@ class TestPages:
 
 
 class TestApi:
-    @pytest.mark.postgresql
     def test_the_api_returns_the_numbers_of_the_page(self) -> None:
         study = make_study(reports=2)
         deadline = NOW + timedelta(days=30)

@@ -20,9 +20,7 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.expected_widths import Assumptions
-from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings
 from annotation.models import (
     Admission,
     Assignment,
@@ -35,7 +33,7 @@ from annotation.models import (
 )
 from annotation.protocols import PROTOCOLS
 from annotation.views.new_campaign_forms import CampaignForm, TaskForm
-from annotation.views.settings_forms import SettingsForm, describe_differences
+from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch, Team
 from tests import cast, queue_cast
 from tests.judging.cast import judge
@@ -206,11 +204,6 @@ class TestNew:
         assert 'name="variables" value="answerable"' in form
         assert 'name="per_passage"' not in form
 
-    def test_only_options_of_the_protocol_are_asked(self, rita: Client) -> None:
-        form = html(rita, NEW, protocol="rubric-passage", batch="harbour")
-        assert 'name="per_passage"' in form
-        assert '<option value="Pilot">' in form
-
     def test_batches_are_offered_by_name(self, rita: Client) -> None:
         Batch.objects.create(name="a first", format="native", digest="1" * 64)
         Batch.objects.create(name="the last", format="native", digest="2" * 64)
@@ -255,10 +248,6 @@ class TestNew:
             True, False, False, True,
         ]  # fmt: skip
 
-    def test_categories_are_asked_only_for_question_typing(self, rita: Client) -> None:
-        assert 'name="categories"' in html(rita, NEW, protocol="question-typing", batch="harbour")
-        assert 'name="categories"' not in html(rita, NEW, protocol="answer-rating", batch="harbour")
-
     def test_a_dry_run_has_the_same_default_assumptions_as_the_command(self, rita: Client) -> None:
         form = html(rita, NEW, protocol="report-coverage", batch="harbour")
         for name, value in asdict(Assumptions()).items():
@@ -278,12 +267,6 @@ class TestNew:
         assert (made.language, made.guideline) == ("en", "Be kind.")
         assert made.guidelines.get().by == study.rita
         assert made.options["variables"] == []
-
-    def test_other_variables_than_the_default_ones_are_stored_as_an_option(
-        self, rita: Client
-    ) -> None:
-        rita.post(NEW, {**FORM, "variables": ["answerable", "rating"]})
-        assert Campaign.objects.get(name="Second").options["variables"] == ["answerable", "rating"]
 
     def test_a_form_sent_twice_creates_one_campaign(self, rita: Client) -> None:
         assert [rita.post(NEW, FORM).status_code for _ in range(2)] == [302, 302]
@@ -571,23 +554,3 @@ class TestOffers:
         assert offered() == ["", "Other"], "one that is used already stays"
         study.campaign.practice_of = study.campaign
         assert offered() == [""]
-
-    def test_long_settings_changed_by_another_person_are_named_but_not_quoted(
-        self, study: Study
-    ) -> None:
-        change(study.campaign, CampaignSettings(language="de", consent="We store it."))
-        form = SettingsForm({"language": "en", "consent": "We store it.\r\nAll."})
-        differences = list(describe_differences(form, study.campaign))
-        consent, language = (str(form[name].label) for name in ("consent", "language"))
-        assert f"{consent}: changed" in differences
-        assert f"{language}: de" in differences
-        same = SettingsForm({"language": "de", "consent": "We store it."})
-        assert not [line for line in describe_differences(same, study.campaign)
-                    if line.startswith((consent, language))]  # fmt: skip
-
-    def test_unreadable_background_questions_are_reported_at_their_field(
-        self, rita: Client, study: Study
-    ) -> None:
-        answer = rita.post(at(study, "terms/"), {"background": "[[question"})
-        assert answer.status_code == 422
-        assert list(answer.context["form"].errors) == ["background"]

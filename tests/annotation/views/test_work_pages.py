@@ -281,12 +281,3 @@ class TestPractice:
         assert client_of(study.ben).get(page("feedback", practice)).status_code == 404
         plain = done(study, study.ada)
         assert ada.get(page("feedback", plain)).status_code == 404
-
-    def test_the_pass_mark_is_shown_in_percent(self, study: Study, practice: Assignment) -> None:
-        Campaign.objects.filter(pk=study.campaign.pk).update(qualify=0.666)
-        submit(practice, payload("no"), "page")
-        context = context_of(study.ada, "feedback", practice.uid)
-        assert (context["pass_mark"], context["passed"]) == (67, False)
-        GoldAnswer.objects.all().delete()
-        context = context_of(study.ada, "feedback", practice.uid)
-        assert (context["rows"], context["percent"]) == ([], None)

@@ -77,7 +77,6 @@ def test_a_restored_site_has_the_same_rows_and_files_and_no_sessions(
         User.objects.create_user("cleo")  # the next key follows from the restored ones
 
 
-@both
 def test_a_backup_names_its_version_migrations_counts_and_what_it_leaves_out(
     archive: Path, settings: Settings
 ) -> None:
@@ -99,7 +98,6 @@ def test_the_sessions_of_a_site_are_not_in_its_backup(archive: Path, tmp_path: P
             assert b"k" * 32 not in found.read("database.sqlite3")
 
 
-@both
 def test_the_last_backup_is_remembered(place: Place, tmp_path: Path) -> None:
     with place("old"):
         assert last_backup().at == ""
@@ -134,7 +132,6 @@ def test_a_newer_backup_is_refused_with_the_version_that_restores_it(
         restore(archive)
 
 
-@both
 def test_a_backup_with_an_unknown_migration_is_refused(place: Place, tmp_path: Path) -> None:
     with place("old"):
         with connection.cursor() as cursor:
@@ -149,7 +146,6 @@ def test_a_backup_with_an_unknown_migration_is_refused(place: Place, tmp_path: P
         assert databases.is_empty()
 
 
-@both
 def test_an_older_backup_is_restored_and_says_to_migrate(place: Place, tmp_path: Path) -> None:
     with place("old"):
         with connection.cursor() as cursor:

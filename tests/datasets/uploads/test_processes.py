@@ -49,7 +49,6 @@ def hang(*_: object) -> Any:
     time.sleep(PATIENCE)
 
 
-@pytest.mark.postgresql
 def test_a_process_inspects_an_upload_and_another_loads_it(rita: User) -> None:
     upload = worked_apart(sent(rita))
     assert (upload.state, upload.error, upload.turn) == ("ready", "", None)
@@ -150,7 +149,6 @@ def test_after_a_kill_of_the_worker_the_upload_is_silent_and_can_be_read_again(
     assert worked_apart(upload).state == "ready"
 
 
-@pytest.mark.postgresql
 def test_a_worker_that_stops_leaves_its_upload_to_the_next(
     rita: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

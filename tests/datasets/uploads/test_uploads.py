@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 import uuid
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +11,16 @@ import pandas as pd
 import pytest
 from django.core.management.base import CommandError
 from django.db import IntegrityError
-from django.utils import timezone
 
 from annotation.models import User
 from datasets.models import Batch, Query, Upload
 from datasets.uploads import quarantine, receiving, worker
-from datasets.uploads.receiving import (
-    MAX_PER_HOUR,
-    StaleError,
-    TakenNameError,
-    TooOftenError,
-    clean,
-    receive,
-)
+from datasets.uploads.receiving import TakenNameError, receive
 from tandem.files.rows import InputError
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
 from tests.datasets.helpers import DATA, needs_data
 from tests.datasets.upload_cast import as_file, changed, read, received, sent, work, worked
 from tests.page_cast import _user
-
-MAX_UNDECIDED = 3
 
 pytestmark = pytest.mark.django_db
 State = Upload.State
@@ -141,21 +128,6 @@ class TestInspection:
         run("load_batch", *files, "--name", "by command")
         assert Batch.objects.get().digest == upload.digest
 
-    def test_an_upload_can_be_read_again_in_a_named_format(self, rita: User) -> None:
-        upload = read(rita)
-        before = upload.digest
-        receiving.restart_reading(upload, "clapnq")
-        assert (upload.state, upload.digest, upload.found) == ("reading", "", {})
-        assert worked(upload).state == "refused"
-        with pytest.raises(StaleError, match="refused"):
-            receiving.keep(upload, before, "")
-
-    def test_an_upload_with_too_many_queries_is_refused(
-        self, rita: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("datasets.uploads.worker.MAX_QUERIES", 2)
-        assert "has more than 2 queries; load it with" in read(rita).error
-
     @pytest.mark.parametrize("error", [MemoryError, worker.SpentError])
     def test_an_upload_that_needs_too_much_time_or_memory_is_refused(
         self, rita: User, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
@@ -169,24 +141,6 @@ class TestInspection:
         upload = read(rita)
         assert upload.state == "refused"
         assert "more memory or time" in upload.error
-
-    def test_progress_is_available_from_the_start_with_its_total(self, rita: User) -> None:
-        upload = sent(rita)
-        for found, total in (({}, quarantine.lines(upload)), ({"counts": {"queries": 7}}, 7)):
-            upload.found = found
-            with worker._beating(upload) as count:
-                progress = quarantine.progress(upload.key)
-                assert progress is not None
-                assert (progress.done, progress.total) == (count.done, count.total) == (0, total)
-                count(2)
-                assert count.done == 2
-
-
-def died(upload: Upload) -> None:
-    """Do what a worker does when the process that works on an upload has died."""
-    taken = worker.take(upload.key)
-    assert taken
-    taken.fail("killed")
 
 
 class TestReceiving:
@@ -238,25 +192,6 @@ class TestReceiving:
             sent(rita, name=name, format=format)
         assert not Upload.objects.exists()
 
-    def test_at_most_six_uploads_are_accepted_per_hour(self, rita: User) -> None:
-        began = timezone.now()
-        for _ in range(MAX_PER_HOUR):
-            receiving.discard(sent(rita))
-        with pytest.raises(TooOftenError, match="the limit is 6 uploads per hour") as error:
-            sent(rita)
-        passed = (timezone.now() - began).total_seconds()
-        assert 3600 - passed <= error.value.seconds + 1 <= 3601
-        assert read(_user("grace", "researcher")).state == "ready"
-        Upload.objects.update(created_at=timezone.now() - timedelta(hours=1, seconds=1))
-        assert read(rita).state == "ready"
-
-    def test_at_most_three_uploads_may_wait_for_a_decision(self, rita: User) -> None:
-        waiting = [sent(rita) for _ in range(MAX_UNDECIDED)]
-        with pytest.raises(InputError, match="keep or discard an earlier one first"):
-            sent(rita)
-        receiving.discard(waiting[0])
-        assert sent(rita).state == "reading"
-
 
 class TestKeeping:
     def test_keeping_creates_the_same_batch_as_the_command(
@@ -276,17 +211,6 @@ class TestKeeping:
         receiving.keep(upload, upload.digest, "another")
         assert worked(upload).state == "kept"
         assert Batch.objects.get().name == "study"
-
-    def test_keeping_by_a_stale_preview_is_refused(self, rita: User) -> None:
-        upload = read(rita)
-        for seen in ("", "0" * 64):
-            with pytest.raises(StaleError, match="has a newer preview"):
-                receiving.keep(upload, seen, "")
-        seen = upload.digest
-        receiving.discard(upload)
-        with pytest.raises(StaleError, match="it was discarded; upload the files again"):
-            receiving.keep(upload, seen, "")
-        assert not Batch.objects.exists()
 
     def test_files_that_changed_since_the_preview_are_not_loaded(self, rita: User) -> None:
         upload = read(rita)
@@ -354,50 +278,8 @@ class TestKeeping:
         work(upload.key)
         assert not Batch.objects.exists()
 
-    def test_a_process_that_dies_while_loading_leaves_the_preview(self, rita: User) -> None:
-        upload = read(rita)
-        receiving.keep(upload, upload.digest, "")
-        died(upload)
-        upload.refresh_from_db()
-        assert (upload.state, upload.turn) == ("ready", None)
-        assert "ended" in upload.error
-        assert kept(upload).state == "kept"
-
-    def test_a_process_that_dies_while_reading_refuses_the_upload(self, rita: User) -> None:
-        upload = sent(rita)
-        died(upload)
-        upload.refresh_from_db()
-        assert upload.state == "refused"
-        assert not lies(upload)
-
-    def test_a_process_that_dies_does_not_end_its_successors_turn(self, rita: User) -> None:
-        upload = sent(rita)
-        taken = worker.take(upload.key)
-        Upload.objects.update(turn=(successor := uuid.uuid4()))
-        assert taken
-        taken.fail("killed")
-        upload.refresh_from_db()
-        assert (upload.state, upload.turn) == ("reading", successor)
-        assert lies(upload)
-
 
 class TestDeciding:
-    def test_a_discarded_upload_is_deleted(self, rita: User) -> None:
-        upload = read(rita)
-        receiving.discard(upload)
-        assert not lies(upload)
-        upload.refresh_from_db()
-        receiving.discard(upload)
-        work(upload.key)
-        assert not Batch.objects.exists()
-
-    def test_an_upload_being_loaded_cannot_be_discarded(self, rita: User) -> None:
-        upload = read(rita)
-        receiving.keep(upload, upload.digest, "")
-        with pytest.raises(StaleError, match="it is being loaded"):
-            receiving.discard(upload)
-        assert lies(upload)
-
     def test_discarding_during_inspection_ends_it_without_an_error(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -411,62 +293,3 @@ class TestDeciding:
         monkeypatch.setattr(worker, "inspect", discarded)
         assert worked(upload).state == "discarded"
         assert not lies(upload)
-
-    def test_only_one_process_works_on_an_upload(self, rita: User) -> None:
-        upload = sent(rita)
-        Upload.objects.update(turn=uuid.uuid4())
-        assert worked(upload).state == "reading"
-
-    def test_an_upload_without_a_process_can_be_processed_by_the_web_server(
-        self,
-        rita: User,
-        monkeypatch: pytest.MonkeyPatch,
-        django_capture_on_commit_callbacks: Any,
-    ) -> None:
-        begun: list[str] = []
-        monkeypatch.setattr("datasets.work.wake.start_here", lambda: begun.append("here"))
-        upload = sent(rita)
-        with pytest.raises(StaleError, match="being read"):
-            receiving.begin_here(upload)
-        Upload.objects.update(changed_at=timezone.now() - timedelta(seconds=11))
-        upload.refresh_from_db()
-        assert receiving.is_waiting(upload)
-        with django_capture_on_commit_callbacks(execute=True):
-            receiving.begin_here(upload)
-        assert begun == ["here"]
-
-    def test_an_upload_with_a_silent_process_can_be_restarted(self, rita: User) -> None:
-        upload = sent(rita)
-        Upload.objects.update(turn=uuid.uuid4())
-        quarantine.note_progress(upload.key, 1, 2)
-        upload.refresh_from_db()
-        assert not receiving.is_silent(upload)
-        old = time.time() - 61
-        os.utime(quarantine.folder(upload.key) / quarantine.PROGRESS, (old, old))
-        assert receiving.is_silent(upload)
-        receiving.begin_here(upload)
-        assert worked(upload).state == "ready"
-
-
-class TestCleaning:
-    def test_undecided_uploads_are_deleted_after_a_day(self, rita: User) -> None:
-        waiting, batch = read(rita), kept(read(rita, as_file([SECOND])), "kept").batch
-        assert clean() == 0
-        assert lies(waiting)
-        Upload.objects.update(changed_at=timezone.now() - timedelta(hours=25))
-        assert clean() == 2
-        assert not lies(waiting)
-        assert Batch.objects.get() == batch
-
-    def test_files_of_interrupted_transfers_are_deleted(self, rita: User) -> None:
-        incoming = quarantine.root() / quarantine.INCOMING / "tmpx.upload"
-        stray, mine = quarantine.folder("0" * 32), sent(rita)
-        stray.mkdir()
-        incoming.write_bytes(b"x")
-        old = time.time() - 4 * 3600
-        for path in (incoming, stray, quarantine.folder(mine.key)):
-            os.utime(path, (old, old))
-        clean()
-        assert not incoming.exists()
-        assert not stray.exists()
-        assert lies(mine)

@@ -86,7 +86,6 @@ def test_work_that_fails_is_logged_and_stops_no_other(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql
 class TestSealing:
     @pytest.fixture
     def schedule(self, settings: Settings) -> None:
@@ -118,6 +117,7 @@ class TestSealing:
         assert not worker.children
         assert not Seal.objects.exists()
 
+    @pytest.mark.postgresql
     def test_two_processes_that_both_seal_do_no_harm(self, schedule: None) -> None:
         record("account.sessions", of=("account", 1), tokens=0)
         for _ in range(2):

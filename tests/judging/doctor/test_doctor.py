@@ -84,7 +84,6 @@ def test_an_unapplied_migration_is_named() -> None:
     assert said == "not applied: analysis.0001_frozen_reports. Run tandem migrate"
 
 
-@pytest.mark.postgresql
 def test_an_unknown_migration_is_named_with_the_way_back() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -201,7 +200,6 @@ def test_a_missing_key_of_a_judge_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert found("judges", MEND) == "TANDEM_KEY_X, the key of a judge, is not set. Set TANDEM_KEY_X"
 
 
-@pytest.mark.postgresql
 def test_a_site_that_never_sealed_is_named() -> None:
     record("login.failed", None, None)
     assert Event.objects.exists()

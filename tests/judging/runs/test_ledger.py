@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.db.models.functions import Now
 
-from annotation.models import Assignment, Campaign, Rater
+from annotation.models import Assignment, Campaign
 from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
 from judging.runs import ledger, lifecycle, planning
 from tests.judging.cast import campaign_of, judge, run_scripted
@@ -19,28 +19,6 @@ UNITS, ITEMS = 12, 4
 
 def let_the_lease_run_out(run: JudgeRun) -> None:
     JudgeRun.objects.filter(pk=run.pk).update(lease_until=Now() - timedelta(seconds=1))
-
-
-def test_planning_twice_creates_nothing_new(campaign: Campaign) -> None:
-    rater = judge()
-    planning.plan(campaign, rater)
-    planning.plan(campaign, rater)
-    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
-
-
-@pytest.mark.postgresql
-def test_planning_in_steps_creates_the_same_assignments(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ledger, "CHUNK", 5)
-    twice = {"samples": 2, "temperature": 1.0}
-    rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit", params=twice)
-    planning.plan(campaign, rater)
-    rows = ledger.assignments_of(campaign, rater)
-    assert rows.count() == 2 * UNITS
-    assert rows.filter(replicate=1).count() == UNITS
-    planning.plan(campaign, rater)
-    assert rows.count() == 2 * UNITS
 
 
 def test_reopening_affects_only_the_judge_and_campaign(campaign: Campaign, tmp_path: Path) -> None:
@@ -64,17 +42,6 @@ def test_reopening_affects_only_the_judge_and_campaign(campaign: Campaign, tmp_p
     )
 
 
-@pytest.mark.postgresql
-def test_planning_creates_missing_assignments_again(campaign: Campaign) -> None:
-    rater = judge(granularity="unit")
-    planning.plan(campaign, rater)
-    ledger.assignments_of(campaign, rater).filter(scope="q1:1").delete()
-    planning.plan(campaign, rater)
-    rows = ledger.assignments_of(campaign, rater)
-    assert rows.count() == UNITS
-    assert all(row.asked == [row.scope] for row in rows)
-
-
 def test_a_whole_item_is_asked_in_its_stored_order(campaign: Campaign) -> None:
     rater = judge()
     planning.plan(campaign, rater)
@@ -86,14 +53,6 @@ def test_a_whole_item_is_asked_in_its_stored_order(campaign: Campaign) -> None:
 def test_judges_take_no_slots_of_annotators(campaign: Campaign) -> None:
     planning.plan(campaign, judge())
     assert set(campaign.items.values_list("taken", flat=True)) == {0}
-
-
-def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
-    shuffled = campaign_of(tmp_path, order="random")
-    rater = judge()
-    planning.plan(shuffled, rater)
-    for row in ledger.assignments_of(shuffled, rater):
-        assert sorted(row.asked) == sorted(row.item.units.values_list("name", flat=True))
 
 
 @pytest.mark.postgresql
@@ -146,16 +105,6 @@ def test_a_dead_run_is_closed_and_its_assignments_reopened(campaign: Campaign) -
     assert not lifecycle.finish(dead, lease, "done")
 
 
-@pytest.mark.postgresql
-def test_a_renewed_lease_lasts_longer(campaign: Campaign) -> None:
-    run = lifecycle.start(campaign, judge())
-    lease = lifecycle.lease_run(run)
-    assert lease
-    let_the_lease_run_out(run)
-    assert lifecycle.renew(run, lease)
-    assert lifecycle.lease_run(run) is None
-
-
 def test_two_campaigns_of_one_judge_do_not_wait_for_each_other(
     campaign: Campaign, tmp_path: Path
 ) -> None:
@@ -191,16 +140,6 @@ def test_judges_and_calls_are_never_changed(campaign: Campaign) -> None:
         rater.save()
 
 
-def test_assignments_of_other_raters_are_left_alone(campaign: Campaign) -> None:
-    person = Rater.objects.create(name="ada")
-    item = campaign.items.first()
-    assert item
-    Assignment.objects.create(item=item, rater=person, asked=[], status="leased")
-    rater = judge()
-    assert lifecycle.lease_run(lifecycle.start(campaign, rater))
-    assert Assignment.objects.get(rater=person).status == "leased"
-
-
 class TestStrikes:
     """Assignments at which workers die are first asked alone, then closed."""
 
@@ -221,18 +160,6 @@ class TestStrikes:
         assert lease
         return lease, ledger.claim(campaign, rater, lease, 12)
 
-    def test_only_assignments_leased_by_a_dead_worker_get_a_strike(
-        self, campaign: Campaign
-    ) -> None:
-        rater = judge(granularity="unit")
-        self.die(campaign, rater, rows=3)
-        assert self.struck() == {}
-        assert lifecycle.lease_run(lifecycle.start(campaign, rater))
-        first = (
-            ledger.assignments_of(campaign, rater).order_by("id").values_list("pk", flat=True)[:3]
-        )
-        assert self.struck() == dict.fromkeys(first, 1)
-
     def test_an_orderly_end_of_a_run_gives_no_strikes(self, campaign: Campaign) -> None:
         rater = judge()
         for end in (
@@ -246,22 +173,6 @@ class TestStrikes:
             end(run, lease)
             JudgeRun.objects.all().update(state="interrupted", lease=None)
         assert self.struck() == {}
-
-    def test_assignments_with_two_strikes_are_asked_last_and_alone(
-        self, campaign: Campaign
-    ) -> None:
-        rater = judge(granularity="unit")
-        self.die(campaign, rater, rows=2)
-        self.die(campaign, rater, rows=2)
-        lease, rows = self.claim(campaign, rater)
-        assert sorted(self.struck().values()) == [2, 2]
-        assert len(rows) == UNITS - 2
-        assert not {row.pk for row in rows} & set(self.struck())
-        assert ledger.claim(campaign, rater, lease, 12) == []
-        ledger.assignments_of(campaign, rater).filter(status="leased").update(status="done")
-        (alone,) = ledger.claim(campaign, rater, lease, 12)
-        assert alone.pk in self.struck()
-        assert ledger.claim(campaign, rater, lease, 12) == []
 
     @pytest.mark.postgresql
     def test_a_third_strike_closes_only_its_own_assignment(self, campaign: Campaign) -> None:

@@ -282,14 +282,6 @@ def test_after_a_stop_the_run_is_continued_and_says_that_answers_stay(
         assert "Start" not in page.partition("<main")[2].partition("</main>")[0]
 
 
-def test_an_order_needs_a_csrf_token(campaign: Campaign) -> None:
-    run = lifecycle.start(campaign, judge(), queued=True)
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(User.objects.create(username="rita", role="researcher"))
-    answer = strict.post(reverse("judge-run-order", args=[run.pk]), {"order": "stop"})
-    assert answer.status_code == 403
-
-
 def some_refused() -> Any:
     counted = iter(range(100))
 
