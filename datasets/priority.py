@@ -11,7 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from django.conf import settings
 from django.db import connection
+
+from datasets import site_lock
 
 # With 5, a saving thread still waits for the processor when it wakes: one wait in ten took at least
 # 2 ms instead of 0.1 ms.
@@ -24,6 +27,16 @@ NICENESS_OF_SESSION = {"sqlite": 8, "postgresql": 12}
 # processor.
 NICENESS_OF_PAGES = 6
 SESSION = Path("/proc/self/autogroup")
+
+
+def give_way_to_site() -> None:
+    """Give way if the site's web server is on this machine, judged by the data folder's lock.
+
+    Elsewhere nobody saves, so that a worker has the processor to itself. A server for development
+    holds no lock.
+    """
+    if settings.DEBUG or site_lock.has_server(settings.DATA_DIR):
+        give_way()
 
 
 def give_way(session: int | None = None) -> None:

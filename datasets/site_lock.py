@@ -13,9 +13,12 @@ import fcntl
 import json
 import os
 import socket
+import struct
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +70,28 @@ def refuse_second_server(folder: Path, database: Mapping[str, Any]) -> None:
         _take_place_of_server(lock, folder, database)
     finally:
         os.close(lock)
+
+
+@cache
+def _watched(folder: Path) -> int:
+    """Return a descriptor that stays open, since closing it would release this process's locks."""
+    return os.open(folder / FILE, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def has_server(folder: Path) -> bool:
+    """Return whether another process of this machine is the folder's web server, or may be.
+
+    Only Linux can tell without taking the lock, which could keep a server from starting.
+    """
+    if sys.platform != "linux":
+        return True
+    # The struct `flock`: kind, from where, begin, length, process.
+    asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, SERVER, 1, 0)
+    try:
+        found = fcntl.fcntl(_watched(folder), fcntl.F_GETLK, asked)
+    except OSError:
+        return True
+    return bool(struct.unpack("hhqqi4x", found)[0] != fcntl.F_UNLCK)
 
 
 def identity(database: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from datasets.api.concurrency import KEY_LIFETIME
 from datasets.models import KeptAnswer
-from datasets.priority import give_way, limit_memory
+from datasets.priority import give_way_to_site, limit_memory
 from datasets.uploads.receiving import clean
 from datasets.uploads.worker import UPLOAD
 from datasets.work import periodic, queue, wake
@@ -44,7 +44,7 @@ def work_on_jobs() -> None:
 @worker_init.connect
 def let_pages_come_first(**kwargs: Any) -> None:
     """Give way to a web server on the same machine; the processes of the pool inherit it."""
-    give_way()
+    give_way_to_site()
 
 
 @worker_process_init.connect

@@ -26,7 +26,7 @@ from typing import NoReturn
 
 from django.db import OperationalError, connection, connections
 
-from datasets.priority import give_way, limit_memory
+from datasets.priority import give_way_to_site, limit_memory
 from datasets.work import queue, results
 from datasets.work.beside import die_with_parent
 from datasets.work.execution import HEAVY, LIGHT, out_of_memory
@@ -269,9 +269,9 @@ def _run_in_child(taken: Taken, shared: mmap.mmap, parent: int) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         # Another worker then takes the lease.
         die_with_parent(parent)
-        # The session of the work gets a lower priority than the worker's.
+        # Beside a web server, the session of the work gets a lower priority than the worker's.
         os.setsid()
-        give_way()
+        give_way_to_site()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
         connection.settings_dict["OPTIONS"].pop("pool", None)
         if taken.memory_mb is not None:

@@ -332,7 +332,7 @@ class TestJobProcess:
         monkeypatch.setattr(os, "setsid", note("setsid"))
         monkeypatch.setattr(signal, "signal", note("signal"))
         monkeypatch.setattr(worker_module, "die_with_parent", note("end with"))
-        monkeypatch.setattr(worker_module, "give_way", note("give way"))
+        monkeypatch.setattr(worker_module, "give_way_to_site", note("give way"))
         monkeypatch.setattr(resource, "setrlimit", note("limit"))
         options = {"OPTIONS": {"pool": True, "other": 1}}
         monkeypatch.setattr(worker_module, "connection", SimpleNamespace(settings_dict=options))
