@@ -57,6 +57,13 @@ def _campaign(name: str, batch: str, raters: str) -> Work:
     return make
 
 
+def _look(cells: str, form: str) -> Work:
+    from benchmarks.trust_look import labelled_plan, look
+
+    plan = labelled_plan(int(cells), form)
+    return lambda: look(plan)
+
+
 def _export(campaign: str, what: str, path: str) -> Work:
     from django.core.management import call_command
 
@@ -132,6 +139,7 @@ WORKS: dict[str, Callable[..., Work]] = {
     "judged": _judged,
     "many": _many,
     "free": _free,
+    "look": _look,
     "verified": _verify_points,
 }
 

@@ -48,6 +48,15 @@ def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, 
     more = Rater.objects.bulk_create(Rater(name=f"other{number}") for number in range(others))
     raters = [*(rater(number) for number in range(people)), *(each.pk for each in more)]
     User.objects.create_user(name_of(people), password=PASSWORD, role="researcher")
+    campaign = campaign_of(name, items)
+    answers(campaign.pk, raters)
+    Item.objects.filter(campaign=campaign.pk).update(taken=1)
+    refresh()
+    return {"id": campaign.pk, "items": items, "people": people}
+
+
+def campaign_of(name: str, items: int) -> Campaign:
+    """Create a batch and a campaign of this name, about whose items nobody has been asked."""
     batch = Batch.objects.create(name=name, format="native", digest=name)
     _material(batch.pk, items)
     campaign = Campaign.objects.create(
@@ -55,10 +64,7 @@ def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, 
         raters_per_item=2, pool="open",
     )  # fmt: skip
     _items(campaign.pk, batch.pk)
-    answers(campaign.pk, raters)
-    Item.objects.filter(campaign=campaign.pk).update(taken=1)
-    refresh()
-    return {"id": campaign.pk, "items": items, "people": people}
+    return campaign
 
 
 def free(name: str) -> dict[str, Any]:
@@ -111,17 +117,22 @@ FIRST = "CASE WHEN i.position % 3 = 0 THEN 'invalid' ELSE 'no' END"
 
 
 def answers(
-    campaign: int, raters: list[int], slot: str = "1", value: str = FIRST, score: str = "NULL"
+    campaign: int,
+    raters: list[int],
+    slot: str = "1",
+    value: str = FIRST,
+    score: str = "NULL",
+    only: str = "1 = 1",
 ) -> None:
     """Create an answer to each item by one of the raters in turn.
 
-    The other arguments are SQL over `i`, the item.
+    The other arguments are SQL over `i`, the item; `only` is true of the items that are answered.
     """
     now = f"'{timezone.now():%Y-%m-%d %H:%M:%S}+00:00'"
     number = "row_number() OVER (ORDER BY id) - 1 AS n"
     among = f"SELECT id, {number} FROM annotation_rater WHERE id IN ({', '.join(map(str, raters))})"
     turn = f"JOIN ({among}) p ON p.n = i.position % {len(raters)}"
-    of_campaign = f"JOIN annotation_item i ON i.campaign_id = {campaign}"
+    of_campaign = f"JOIN annotation_item i ON i.campaign_id = {campaign} AND {only}"
     units = f"FROM annotation_unit u {of_campaign} AND i.id = u.item_id {turn}"
     fill(Assignment, units, {
         "uid": UID[connection.vendor], "item_id": "i.id", "slot": slot, "replicate": 0,

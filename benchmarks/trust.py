@@ -6,9 +6,9 @@ Beside the evidence by query stands the rule that tests cells one by one: an exa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import product
+from itertools import islice, product
 from math import log
 from time import perf_counter
 from typing import Any
@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, binomtest
 
+from benchmarks.trust_look import measure_looks
 from tandem.statistics import Ints
+from tandem.trust.cell_state import draws_of, walk_cells
 from tandem.trust.curve import INFORMATIVE, WEAK, Scenario, share_after, simulated
 from tandem.trust.draws import even_order
 from tandem.trust.plan import CutTable, Plan
-from tandem.trust.state import state_of
+from tandem.trust.state import State, state_of
 from tandem.trust.systems import PART, Systems, split
 
 MEAN, RISK, DELTA = 15, 0.1, 0.05
@@ -102,13 +104,44 @@ def is_false(random: np.random.Generator, queries: int, variation: float, shape:
     return simulated(plan, wrong[:, None], queries // 2).certified > 0
 
 
+def labels_of_draws(plan: Plan, wrong: Ints, most: int) -> Callable[[int], int | None]:
+    """Return the wrong cells of each of `most` draws, by number from 1.
+
+    `wrong` (G,) are the wrong cells of each query, which are the first of its accepted ones: a draw
+    takes its cells at random.
+    """
+    draws = list(islice(draws_of(plan), most))
+
+    def wrong_of(number: int) -> int | None:
+        if number > most:
+            return None
+        query, cells = draws[number - 1]
+        return sum(cell < wrong[query] for cell in cells)
+
+    return wrong_of
+
+
+def is_false_by_cells(
+    random: np.random.Generator, queries: int, variation: float, shape: str, k: int
+) -> bool:
+    """Whether a study at the boundary that draws k cells of queries is certified.
+
+    It has as many draws as queries, with a look after each.
+    """
+    size = sizes(random, queries, variation)
+    wrong = wrong_at_boundary(random, size, shape, RISK)
+    plan = Plan(size[:, None], size, RISK, DELTA, random.bytes(8).hex(), k)
+    return walk_cells(plan, labels_of_draws(plan, wrong, queries)).certified > 0
+
+
 def is_by_system_false(
-    random: np.random.Generator, queries: int, variation: float, shape: str
+    random: np.random.Generator, queries: int, variation: float, shape: str, k: int | None = None
 ) -> tuple[bool, bool]:
     """Whether the statement, and whether some bound by system, is ever false in a study.
 
     Each query has cells of two systems, of which the first has twice as many. Both are as wrong as
-    the plan allows, in the same shape. Half of the queries are labelled, with a look after each.
+    the plan allows, in the same shape. Half of the queries are labelled, with a look after each, or
+    `k` cells of each of as many draws.
     """
     accepted, wrong = {}, {}
     for name, times in (("first", 2), ("second", 1)):
@@ -118,13 +151,34 @@ def is_by_system_false(
     every, errors = (np.sum(list(each.values()), axis=0) for each in (accepted, wrong))
     of_statement, of_bound = split(DELTA, 1, PART, len(accepted))
     # At this risk nothing is certified, so the draws go on.
-    plan = Plan(every, every[:, 0], NEVER, of_statement, random.bytes(8).hex())
-    state = simulated(plan, errors, queries // 2)
-    own = [np.stack([each[query] for each in wrong.values()]) for query in state.labelled]
+    plan = Plan(every, every[:, 0], NEVER, of_statement, random.bytes(8).hex(), k)
+    if k is None:
+        state = simulated(plan, errors, queries // 2)
+        own = [np.stack([each[query] for each in wrong.values()]) for query in state.labelled]
+    else:
+        state, own = _drawn_by_system(plan, accepted, wrong, queries // 2)
     bounds = Systems(accepted, of_bound).bounds(state, own, 0)
     risks = {name: wrong[name].sum() / accepted[name].sum() for name in accepted}
     is_false = state.evidence(0, RISK).max() >= log(1 / of_statement)
     return bool(is_false), any((bounds[name] or 0) <= risks[name] for name in risks)
+
+
+def _drawn_by_system(
+    plan: Plan, accepted: Mapping[str, Ints], wrong: Mapping[str, Ints], draws: int
+) -> tuple[State, list[Ints]]:
+    """Return the state after draws of cells, and the wrong cells by system of each, (S, 1).
+
+    The cells of a query are those of its systems in turn, and of each its wrong ones first.
+    """
+    own = []
+    for query, cells in islice(draws_of(plan), draws):
+        first, of_draw = 0, []
+        for name, size in accepted.items():
+            of_draw.append([sum(first <= c < first + wrong[name][query, 0] for c in cells)])
+            first += size[query, 0]
+        own.append(np.array(of_draw, dtype=np.int64))
+    state = walk_cells(plan, lambda n: int(own[n - 1].sum()) if n <= len(own) else None)
+    return state, own
 
 
 def is_false_cell_by_cell(
@@ -178,6 +232,7 @@ def measure_trust(runs: Runs) -> dict[str, Any]:
         "boundary": list(_boundaries(runs.boundary)),
         "yields": list(_yields(runs.yields)),
         "look": _look(runs.cells),
+        "stored_looks": measure_looks(runs.cells),
     }
 
 
@@ -254,4 +309,9 @@ def lines(figures: dict[str, Any]) -> str:
         f"\nA look over {look['cells']} cells with {look['labelled']} labelled queries took "
         f"{look['seconds']:.2f} s."
     )
+    for of in figures["stored_looks"]:
+        found.append(
+            f"With the database, in the form {of['form']}, with {of['labelled']} of {of['drawn']} "
+            f"draws labelled: {of['seconds']:.2f} s."
+        )
     return "\n".join(found)

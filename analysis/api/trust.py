@@ -50,7 +50,8 @@ class DrawBody(Strict):
 
 class DrawnSerializer(serializers.Serializer[Any]):
     drawn = serializers.ListField(
-        child=serializers.CharField(), help_text="the queries in the order of the draw, by key"
+        child=serializers.CharField(),
+        help_text="the queries in the order of the draw, by key, each as often as it is drawn",
     )
 
 

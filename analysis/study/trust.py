@@ -155,6 +155,8 @@ def _check_unchanged(file: StudyFile, part: Part, plan: TrustPlan) -> None:
             now, before = bool(now), bool(before)
         if option.name == "shares":
             is_same = not plan.is_running or _has_cuts(plan, declared_plan("trust", part.options))
+        elif option.name == "k":
+            is_same = before in (None, now)
         elif option.name == "score":
             is_same = now in ("", before["name"])
         elif option.name == "judge":

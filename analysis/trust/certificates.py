@@ -33,10 +33,12 @@ def issue(plan: TrustPlan) -> TrustCertificate:
             for each in plan.looks.order_by("pk")
         ]
         now = timezone.now().isoformat(timespec="seconds")
-        labelled = list(look.state.labelled.items())
+        labelled = [(look.state.query_of(key), own) for key, own in look.state.labelled.items()]
         try:
             floor = floor_of(plan, look.cells)
-            document = certificate(plan.document, labelled, looks, now, floor, look.by_system)
+            document = certificate(
+                plan.document, labelled, looks, now, floor, look.labels.by_system
+            )
         except CertificateError as error:
             raise TrustError(f"{error}: draw and label more queries") from error
         made = TrustCertificate.objects.create(

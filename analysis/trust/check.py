@@ -36,6 +36,9 @@ def _ended_plans(campaign: Campaign) -> Iterator[tuple[tuple[str, str], Committe
         campaign=campaign, kind=TrustPlan.Kind.CERTIFY, end__isnull=False
     )
     for plan in plans.select_related("campaign__batch", "judge").order_by("id"):
+        if plan.document["form"] != "whole":
+            # Of a query with drawn cells not all items are asked.
+            continue
         document, labelled = plan.document, look_at(plan).state.labelled
         queries = tuple(document["population"]["queries"])
         yield (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -57,6 +57,21 @@ class Checked:
 
     wrong: Mapping[int, Bools]
     undecided: frozenset[int]
+
+
+ALWAYS = datetime.min.replace(tzinfo=UTC)
+"""When cells are settled on which people do not differ."""
+
+
+@dataclass(frozen=True)
+class CheckedPlaces:
+    """The `wrong` cells at some places, (n,), and since when no adjudicator has to decide them.
+
+    `settled_at` is None where people differ and nobody has decided in time.
+    """
+
+    wrong: Bools
+    settled_at: Sequence[datetime | None]
 
 
 def answers_of(plan: TrustPlan) -> QuerySet[Response]:
@@ -116,21 +131,26 @@ def check_cells(plan: TrustPlan, cells: Cells, queries: Collection[int]) -> Chec
 
     The cells of a query are those of `cells`, in their order.
     """
-    document = plan.document
     places = np.flatnonzero(np.isin(cells.query, list(queries)))
+    checked = check_places(plan, cells, places)
+    waits = np.array([at is None for at in checked.settled_at], bool)
+    by_query = {query: checked.wrong[cells.query[places] == query] for query in queries}
+    return Checked(by_query, frozenset(cells.query[places[waits]].tolist()))
+
+
+def check_places(plan: TrustPlan, cells: Cells, places: Ints) -> CheckedPlaces:
+    """Compare the judge's verdicts on the cells at these places, (n,), with the truth."""
     row = {int(cells.unit[place]): n for n, place in enumerate(places)}
     code = {name: n for n, name in enumerate(cells.codes)}
     votes = _votes(plan, row, code)
-    decided = None
-    undecided: frozenset[int] = frozenset()
-    if document["truth"] == ADJUDICATED:
-        decided = _decisions(plan, row, code)
+    decided: Ints | None = None
+    settled_at: list[datetime | None] = [ALWAYS] * len(places)
+    if plan.document["truth"] == ADJUDICATED:
+        decided, when = _decisions(plan, row, code)
         differ = votes.max(axis=1) > np.where(votes < 0, len(code), votes).min(axis=1)
-        undecided = frozenset(cells.query[places[differ & (decided < 0)]].tolist())
-    truth = true_codes(votes, document["people"], decided)
-    wrong = wrong_verdicts(cells.verdict[places], truth, cells.categories)
-    by_query = {query: wrong[cells.query[places] == query] for query in queries}
-    return Checked(by_query, undecided)
+        settled_at = [when.get(n) if differs else ALWAYS for n, differs in enumerate(differ)]
+    truth = true_codes(votes, plan.document["people"], decided)
+    return CheckedPlaces(wrong_verdicts(cells.verdict[places], truth, cells.categories), settled_at)
 
 
 def _votes(plan: TrustPlan, row: Mapping[int, int], code: Mapping[str, int]) -> Ints:
@@ -147,9 +167,14 @@ def _votes(plan: TrustPlan, row: Mapping[int, int], code: Mapping[str, int]) -> 
     return found
 
 
-def _decisions(plan: TrustPlan, row: Mapping[int, int], code: Mapping[str, int]) -> Ints:
-    """Return the codes of adjudicators' decisions on cells, -1 where there is none in time."""
-    found = np.full(len(row), NO_VOTE, dtype=np.int64)
+def _decisions(
+    plan: TrustPlan, row: Mapping[int, int], code: Mapping[str, int]
+) -> tuple[Ints, dict[int, datetime]]:
+    """Return the codes of adjudicators' decisions on cells, -1 where there is none in time.
+
+    The moments of the decisions are by row.
+    """
+    found, when = np.full(len(row), NO_VOTE, dtype=np.int64), {}
     labels = Label.objects.filter(
         _in_time(plan, "unit__item__query", "response__created_at"),
         response__decision__isnull=False,
@@ -158,7 +183,7 @@ def _decisions(plan: TrustPlan, row: Mapping[int, int], code: Mapping[str, int])
         unit__item__campaign=plan.campaign_id,
         variable=plan.variable,
     )
-    for unit, value in labels.values_list("unit", "value"):
+    for unit, value, at in labels.values_list("unit", "value", "response__created_at"):
         if unit in row and value in code:
-            found[row[unit]] = code[value]
-    return found
+            found[row[unit]], when[row[unit]] = code[value], at
+    return found, when

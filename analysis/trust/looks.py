@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import log
 from typing import Any
 
@@ -12,14 +10,14 @@ import numpy as np
 from django.db import transaction
 
 from analysis.trust.cells import Cells, identity_of, read_cells, variable_of
-from analysis.trust.labels import Answered, answered, check_cells
+from analysis.trust.counted import Counted, count_labels
+from analysis.trust.labels import Answered
 from annotation.exposure.ledger import saw_figures
 from annotation.models import TrustLook, TrustPlan
 from audit.recording import record
-from tandem.statistics import Bools, Ints
 from tandem.trust.canonical import digest_of
-from tandem.trust.plan import Plan, plan_of
-from tandem.trust.state import State, walk
+from tandem.trust.plan import plan_of
+from tandem.trust.state import State
 from tandem.trust.systems import Systems
 
 STALE = {
@@ -31,66 +29,61 @@ STALE = {
     "verdicts": "the judge's verdicts are not those of the commitment",
     "truth": "labels that counted at an earlier look no longer count",
 }
+GOES_ON = ("not yet", "certified")
+"""The verdicts after which more labels may certify more."""
+ENDLESS = 10**6
+"""More draws than anybody asks for."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """A look at a plan: its `state`, the cells, and the answers so far.
+    """A look at a plan: its cells and what counts of its labels.
 
-    `stale` has the reasons why nothing may be certified any more. `wrong` are the wrong cells of
-    each labelled query.
+    `stale` has the reasons why nothing may be certified any more.
     """
 
     plan: TrustPlan
     cells: Cells
-    answers: Answered
-    state: State
-    wrong: dict[int, Bools]
+    labels: Counted
     stale: tuple[str, ...] = ()
 
-    @cached_property
-    def by_system(self) -> tuple[Ints, ...]:
-        """The wrong cells by system and cut, (S, J), of each labelled query in its order.
+    @property
+    def state(self) -> State:
+        return self.labels.state
 
-        Empty for a plan without bounds by system.
-        """
-        if (systems := Systems.of(self.plan.document)) is None:
-            return ()
-        cells, wrong = self.cells, np.zeros(len(self.cells.query), bool)
-        for query, own in self.wrong.items():
-            wrong[cells.query == query] = own
-        cuts = self.plan.document["cuts"]
-        counts = [
-            [
-                cells.by_query(wrong & (cells.sure >= cut["threshold"]) & cells.is_of(name))
-                for cut in cuts
-            ]
-            for name in systems.accepted
-        ]
-        by_query = np.transpose(counts, (2, 0, 1))
-        late = np.stack(list(systems.accepted.values()), axis=1)
-        return tuple((by_query if q in self.wrong else late)[q] for q in self.state.labelled)
+    @property
+    def answers(self) -> Answered:
+        return self.labels.answers
 
     @property
     def counted(self) -> list[list[Any]]:
-        """The key of each labelled query in its order, its wrong cells by cut, and by system."""
+        """The query of each label in its order, its wrong cells by cut, and by system."""
         found = [
-            [self.cells.queries[query], wrong.tolist()]
-            for query, wrong in self.state.labelled.items()
+            [self.cells.queries[self.state.query_of(key)], wrong.tolist()]
+            for key, wrong in self.state.labelled.items()
         ]
-        for each, own in zip(found, self.by_system, strict=False):
+        for each, own in zip(found, self.labels.by_system, strict=False):
             each.append(own.tolist())
         return found
 
     def bounds(self, cut: int) -> dict[str, float | None] | None:
         """Return the bound of each system in a cut, None for a plan without bounds by system."""
         systems = Systems.of(self.plan.document)
-        return systems.bounds(self.state, self.by_system, cut) if systems else None
+        return systems.bounds(self.state, self.labels.by_system, cut) if systems else None
 
     @property
     def waiting(self) -> int:
-        """The drawn queries that are not counted yet."""
-        return sum(query not in self.state.labelled for query in self.answers.drawn)
+        """The draws that are not counted yet."""
+        return sum(key not in self.state.labelled for key in self.answers.drawn)
+
+    @property
+    def left(self) -> int:
+        """How many more draws could decide something; `ENDLESS` where queries may come again."""
+        if self.state.certified == self.state.plan.cuts or self.verdict not in GOES_ON:
+            return 0
+        if self.state.plan.k is not None:
+            return ENDLESS
+        return len(set(self.state.to_draw()).difference(self.answers.drawn))
 
     @property
     def verdict(self) -> str:
@@ -108,39 +101,10 @@ def look_at(plan: TrustPlan) -> Look:
     variable = variable_of(plan.campaign, plan.variable)
     assert plan.judge is not None
     cells = read_cells(plan.campaign, variable, plan.judge, document["population"]["queries"])
-    answers = answered(plan, cells.pks)
-    of_plan = plan_of(document)
-    checked = check_cells(plan, cells, sorted(answers.complete))
-    answers = answers.without(checked.undecided)
-    state = _counted(of_plan, document, cells, answers, checked.wrong)
-    counted = answers.complete & state.labelled.keys()
-    wrong = {query: cells for query, cells in checked.wrong.items() if query in counted}
-    saw_figures("trust", plan.campaign, sum(map(len, wrong.values())))
-    look = Look(plan, cells, answers, state, wrong)
+    labels = count_labels(plan, plan_of(document), cells)
+    saw_figures("trust", plan.campaign, labels.seen)
+    look = Look(plan, cells, labels)
     return replace(look, stale=tuple(_stale(look)))
-
-
-def _counted(
-    plan: Plan,
-    document: dict[str, Any],
-    cells: Cells,
-    answers: Answered,
-    wrong: Mapping[int, Bools],
-) -> State:
-    """Return the state after the queries that are complete or late, in the order of the draw."""
-    thresholds = [cut["threshold"] for cut in document["cuts"]]
-    drawn = set(answers.drawn)
-
-    def wrong_of(query: int) -> Ints | None:
-        if query not in drawn:
-            return None
-        if query in answers.complete:
-            sure = cells.sure[cells.query == query]
-            by_cut = [(wrong[query] & (sure >= least)).sum() for least in thresholds]
-            return np.array(by_cut, dtype=np.int64)
-        return np.asarray(plan.accepted[query]) if query in answers.late else None
-
-    return walk(plan, wrong_of)
 
 
 def _stale(look: Look) -> list[str]:
@@ -156,7 +120,10 @@ def _stale(look: Look) -> list[str]:
         changed.append("verdicts")
     if digest_of(document) != plan.digest:
         changed.append("plan")
-    if is_rewritten(plan, "wrong", look.counted):
+    # Cells cannot be told from positions once verdicts have changed.
+    if is_rewritten(plan, "wrong", look.counted) and not (
+        "k" in document and "verdicts" in changed
+    ):
         changed.append("truth")
     return [STALE[key] for key in changed]
 
@@ -189,6 +156,7 @@ def as_json(look: Look, with_wrong: bool = False) -> dict[str, Any]:
         "verdict": look.verdict,
         "stale": list(look.stale),
         "labelled": len(state.labelled),
+        "queries": len({state.query_of(key) for key in state.labelled}),
         "drawn": len(look.answers.drawn),
         "waiting": look.waiting,
         "certified": state.certified,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from analysis.trust.cells import TrustError
 from tandem.labels.selection import option_metadata
 from tandem.options import check_bounds, options_of
-from tandem.trust.plan import DELTA, LATE_DAYS, RISK, SHARES, read_shares
+from tandem.trust.plan import DELTA, FORMS, LATE_DAYS, RISK, SHARES, Form, K, read_shares
 from tandem.trust.truth import IN_WORDS, Truth
 
 _DELTA = option_metadata(
@@ -88,6 +88,25 @@ class PlanOptions:
     late_days: int = field(
         default=LATE_DAYS, metadata=_LATE_DAYS | {"help": _LATE.format("as wholly wrong")}
     )
+    form: Form = field(
+        default="whole",
+        metadata=option_metadata(
+            "what is drawn, and counts of a query",
+            label="What is drawn",
+            hint="Cells are for large queries, with one share. People still answer whole items.",
+            values=FORMS,
+        ),
+    )
+    k: int = field(
+        default=K,
+        metadata=option_metadata(
+            "how many accepted cells count of each draw of cells",
+            label="Cells of each draw",
+            least=1,
+            most=100,
+            page={"empty": K},
+        ),
+    )
     by_system: bool = field(
         default=False,
         metadata=option_metadata(
@@ -100,9 +119,14 @@ class PlanOptions:
     def __post_init__(self) -> None:
         try:
             check_bounds(PLAN_OPTIONS, vars(self))
-            read_shares(self.shares)
+            shares = read_shares(self.shares)
         except ValueError as error:
             raise TrustError(str(error)) from error
+        if self.form == "cells" and len(shares) > 1:
+            raise TrustError(
+                f"draws of cells test one share, and not {len(shares)} one after the other: say "
+                f"--shares {shares[0]:g}"
+            )
 
     @property
     def cut_shares(self) -> tuple[float, ...]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from django.db.models import Avg, Count
 
 from analysis.campaigns.frames import campaign_frame
-from annotation.models import Assignment, Item, QuerySampling, Rater, TrustPlan
+from analysis.trust.cells import read_cells, variable_of
+from analysis.trust.counted import cells_of_draws
+from annotation.models import Assignment, Item, QuerySampling, Rater, TrustPlan, Unit
 from tandem.trust.cells import Cells, people_of
 from tandem.trust.certificate import Floor
-from tandem.trust.curve import INFORMATIVE, WEAK, DevelopmentErrors, Errors
-from tandem.trust.plan import plan_of
-from tandem.trust.price import Outlook, Pace
+from tandem.trust.curve import INFORMATIVE, LABELLED, WEAK, DevelopmentErrors, Errors
+from tandem.trust.evidence import cells_without_error
+from tandem.trust.plan import Plan, plan_of
+from tandem.trust.price import Asked, Outlook, Pace
 
 FEWEST_TIMED, FEWEST_QUERIES, STUDIES = 3, 10, 50
 
@@ -22,11 +27,36 @@ def outlook_of(plan: TrustPlan) -> Outlook:
     """Simulate a plan with the judge's errors on development queries, else with assumed ones."""
     found = _errors(plan)
     assumed: Sequence[Errors] = (found,) if found else (INFORMATIVE, WEAK)
-    return Outlook.of(plan_of(plan.document), assumed, Floor(), _pace(plan), STUDIES)
+    of_plan = plan_of(plan.document)
+    asked = None if of_plan.k is None else _asked(plan, of_plan)
+    return Outlook.of(of_plan, assumed, Floor(), _pace(plan), STUDIES, asked)
+
+
+def _asked(plan: TrustPlan, of_plan: Plan) -> Asked:
+    """Return what people are asked for the first draws of cells, which the seed gives already."""
+    assert plan.judge is not None
+    variable, keys = (
+        variable_of(plan.campaign, plan.variable),
+        plan.document["population"]["queries"],
+    )
+    cells = read_cells(plan.campaign, variable, plan.judge, keys)
+    rows_of = Unit.objects.filter(item__campaign=plan.campaign, item__use=Item.Use.STUDY)
+    item_of = dict(rows_of.order_by().values_list("pk", "item"))
+    units_of = Counter(item_of.values())
+    most = max(*LABELLED, cells_without_error(of_plan.risk, of_plan.delta))
+    items, places, rows = set[int](), set[int](), []
+    for _, drawn in islice(cells_of_draws(plan, of_plan, cells), most):
+        places.update(drawn.tolist())
+        items.update(item_of[unit] for unit in cells.unit[drawn].tolist())
+        rows.append((len(items), sum(units_of[item] for item in items), len(places)))
+    return Asked(*np.array(rows, dtype=np.int64).T)
 
 
 def _pace(plan: TrustPlan) -> Pace:
-    """Return how long a person takes for a query, by what people have done in the campaign."""
+    """Return how long a person takes for a query, by what people have done in the campaign.
+
+    Where cells are drawn, it is for an item.
+    """
     items = plan.campaign.items.filter(use=Item.Use.STUDY)
     timed = Assignment.objects.filter(
         item__in=items,
@@ -35,9 +65,10 @@ def _pace(plan: TrustPlan) -> Pace:
         seconds__gt=0,
     ).aggregate(mean=Avg("seconds"), number=Count("pk"))
     each = items.aggregate(items=Count("pk"), queries=Count("query", distinct=True))
+    asked = each["items"] if plan.document["form"] == "cells" else each["queries"]
     seconds = None
     if timed["number"] >= FEWEST_TIMED:
-        seconds = timed["mean"] * each["items"] / each["queries"]
+        seconds = timed["mean"] * each["items"] / asked
     return Pace(plan.document["people"], seconds)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 
 from analysis.trust.cells import Cells, TrustError, identity_of, judge_of, read_cells, variable_of
+from analysis.trust.counted import cells_of_draws
 from analysis.trust.options import PlanOptions
 from annotation.campaign_setup.replay import slots_of_design
 from annotation.models import (
@@ -27,7 +29,7 @@ from audit.recording import record
 from datasets.models import Query
 from tandem.document import count, join_words
 from tandem.trust.canonical import digest_of
-from tandem.trust.plan import CutTable
+from tandem.trust.plan import CutTable, plan_of
 from tandem.trust.systems import PART, split
 from tandem.trust.truth import FEWEST
 
@@ -136,7 +138,8 @@ def commitment(
         "truth": options.truth,
         "people": people,
         "late_days": options.late_days,
-        "form": "whole",
+        "form": options.form,
+        **({"k": options.k} if options.form == "cells" else {}),
         **by_system,
         # Everything above is fixed before the seed is known.
         "seed": secrets.token_hex(16),
@@ -207,7 +210,26 @@ def draw(plan: TrustPlan, order: Sequence[int], cut: int, wanted: int) -> list[T
             query.key: query
             for query in Query.objects.filter(batch=plan.campaign.batch, key__in=new)
         }
-        return draws.release(plan, [rows[key] for key in new], cut, plan.document["people"])
+        fresh = [draws.Drawn(rows[key]) for key in new]
+        return draws.release(plan, fresh, cut, plan.document["people"])
+
+
+def draw_cells(plan: TrustPlan, cells: Cells, wanted: int) -> list[TrustDraw]:
+    """Draw so many times more from a plan of the form `cells`, and ask people about the items.
+
+    Raises TrustError if the plan has ended, or if the judge's verdicts have changed.
+    """
+    if not plan.is_running:
+        raise TrustError("the plan has ended: commit to another one")
+    with transaction.atomic():
+        Campaign.objects.select_for_update().get(pk=plan.campaign_id)
+        given = cells_of_draws(plan, plan_of(plan.document), cells, plan.draws.count() + 1)
+        rows = Query.objects.in_bulk(cells.pks)
+        drawn = [
+            draws.Drawn(rows[cells.pks[query]], tuple(cells.unit[places].tolist()))
+            for query, places in islice(given, wanted)
+        ]
+        return draws.release(plan, drawn, 0, plan.document["people"])
 
 
 def end(plan: TrustPlan, reason: str = "") -> TrustEnd:

@@ -14,7 +14,7 @@ from analysis.trust.comparisons import (
 )
 from analysis.trust.labels import answered
 from analysis.trust.looks import as_json, look_at, record_look
-from analysis.trust.plans import draw
+from analysis.trust.plans import draw, draw_cells
 from analysis.trust.words import look_sentences
 from annotation.models import Campaign, TrustDraw, TrustPlan
 from annotation.trust.roles import running
@@ -33,8 +33,10 @@ def draw_queries(plan: TrustPlan, wanted: int) -> list[TrustDraw]:
     """Ask people about the next queries of a plan; none if nothing is left to decide."""
     if plan.kind == TrustPlan.Kind.COMPARE:
         return draw_next(plan, wanted)
-    state = look_at(plan).state
-    return draw(plan, state.to_draw(), state.certified, wanted)
+    look = look_at(plan)
+    if look.state.plan.k is not None:
+        return draw_cells(plan, look.cells, wanted) if look.left else []
+    return draw(plan, look.state.to_draw(), look.state.certified, wanted)
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,10 @@ def standing_of(plan: TrustPlan) -> Standing:
     if plan.kind == TrustPlan.Kind.COMPARE:
         found, answers = shown(look_at_comparison(plan)), answered(plan, pks_of(plan))
         undrawn = len(plan.document["population"]["queries"]) - len(answers.drawn)
+        left = undrawn if found["verdict"] == "not yet" else 0
     else:
         look = look_at(plan)
-        found, answers = as_json(look), look.answers
-        undrawn = len(set(look.state.to_draw()).difference(answers.drawn))
-    left = undrawn if found["verdict"] in ("not yet", "certified") else 0
+        found, answers, left = as_json(look), look.answers, look.left
     unanswered = set(answers.drawn) - answers.complete - answers.late
     return Standing(found, len(answers.drawn), len(unanswered), left)
 

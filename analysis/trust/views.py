@@ -22,7 +22,12 @@ from analysis.trust.options import PLAN_OPTIONS, PlanOptions
 from analysis.trust.outlook import outlook_of
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
-from analysis.trust.words import comparison_sentences, look_sentences, plan_sentences
+from analysis.trust.words import (
+    comparison_sentences,
+    look_sentences,
+    noun_of,
+    plan_sentences,
+)
 from analysis.trust.wrong import wrong_accepted
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.exposure.ledger import saw_answers
@@ -198,7 +203,8 @@ def _certification(plan: TrustPlan) -> dict[str, Any]:
         "plan_lines": lines,
         "look_lines": list(look_sentences(look)),
         "curves": [_curve_of_cut(look, cut) for cut in range(look.state.plan.cuts)],
-        "left": len(look.state.to_draw()) - look.waiting,
+        "left": min(look.left, MOST_DRAWN),
+        "draws_cells": look.state.plan.k is not None,
     }
 
 
@@ -218,9 +224,10 @@ def _comparison(plan: TrustPlan) -> dict[str, Any]:
 def _curve_of_cut(look: Look, cut: int) -> Curve:
     state = look.state
     evidence = state.evidence(cut)
-    draws = count(len(evidence), "query", "queries")
+    noun = noun_of(look.plan)
+    draws = count(len(evidence), *noun)
     if cut < state.certified:
-        after = count(state.decided_after[cut], "query", "queries")
+        after = count(state.decided_after[cut], *noun)
         said = f"certified after {after}"
     else:
         said = f"{draws}, at most {state.bound(cut):.3f} wrong" if len(evidence) else NOT_TESTED

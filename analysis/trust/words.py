@@ -31,7 +31,17 @@ def plan_sentences(plan: TrustPlan) -> Iterator[str]:
     for reason, number in document["population"]["excluded"].items():
         yield f"{count(number, 'query is', 'queries are')} left out: {reason}."
     shares = ", ".join(f"{cut['share']:.0%}" for cut in document["cuts"])
-    yield f"Tested one after the other, surest first: {shares} of the cells."
+    yield (
+        f"Tested is the surest {shares} of the cells."
+        if of.cuts == 1
+        else f"Tested one after the other, surest first: {shares} of the cells."
+    )
+    if of.k is not None:
+        yield (
+            "A query may be drawn again, and of each draw "
+            f"{count(of.k, 'random cell of the share counts', 'random cells of the share count')}. "
+            "People are asked about the whole item of a drawn cell, and once."
+        )
     if own := document.get("by_system"):
         names = join_words(sorted(own["accepted"]))
         yield (
@@ -58,8 +68,13 @@ def comparison_sentences(plan: TrustPlan) -> Iterator[str]:
 
 def look_sentences(look: Look) -> Iterator[str]:
     state, document = look.state, look.plan.document
-    labelled, drawn = count(len(state.labelled), "query", "queries"), len(look.answers.drawn)
-    yield f"{labelled} labelled of {drawn} drawn."
+    noun, drawn = noun_of(look.plan), len(look.answers.drawn)
+    if state.plan.k is None:
+        yield f"{count(len(state.labelled), *noun)} labelled of {drawn} drawn."
+    else:
+        queries = len({state.query_of(key) for key in state.labelled})
+        of = count(queries, "query", "queries")
+        yield f"{count(len(state.labelled), *noun)} labelled of {drawn}, from {of}."
     if look.stale:
         yield f"Stale: {'; '.join(look.stale)}. Nothing is certified any more."
         return
@@ -81,11 +96,20 @@ def look_sentences(look: Look) -> Iterator[str]:
         share = document["cuts"][shown_cut(state)]["share"]
         yield f"By system at most so many of the surest {share:.0%} are wrong: {said}."
     if state.likely_more:
-        more = count(state.likely_more, "more query certifies", "more queries certify")
+        one, several = noun
+        more = count(state.likely_more, f"more {one} certifies", f"more {several} certify")
         yield f"About {more} them if the next ones are like those so far."
     if look.waiting:
-        waiting = count(look.waiting, "drawn query does", "drawn queries do")
+        drawn_nouns = ("drawn query does", "drawn queries do")
+        waiting = count(
+            look.waiting, *(drawn_nouns if state.plan.k is None else ("draw does", "draws do"))
+        )
         yield f"{waiting} not count yet: answers are missing, or one before it has to count first."
+
+
+def noun_of(plan: TrustPlan) -> tuple[str, str]:
+    """Return what a plan counts, in the singular and the plural: queries, or draws of cells."""
+    return ("draw", "draws") if plan.document.get("form") == "cells" else ("query", "queries")
 
 
 def shown_cut(state: State) -> int:
@@ -125,7 +149,8 @@ def brief(plan: TrustPlan, found: JSON) -> str:
         at_most = f": at most {bound:.0%} of them wrong" if known else ""
         said.append(f"the surest {cut['share']:.0%} not yet{at_most}")
         if more := found["likely_more"]:
-            said.append(f"about {count(more, 'more query', 'more queries')} likely")
+            one, several = noun_of(plan)
+            said.append(f"about {count(more, f'more {one}', f'more {several}')} likely")
     at = found["cuts"][max(found["certified"] - 1, 0)]
     if by_system := of_systems(at.get("systems")):
         said.append(f"by system at most {by_system} wrong of the surest {at['share']:.0%}")

@@ -33,12 +33,10 @@ def wrong_accepted(plan: TrustPlan) -> list[WrongCell]:
     look = look_at(plan)
     cut = max(look.state.certified, 1) - 1
     accepted = look.cells.sure >= plan.document["cuts"][cut]["threshold"]
-    verdicts: dict[int, str] = {}
-    for query, wrong in look.wrong.items():
-        places = np.flatnonzero(look.cells.query == query)
-        for place in places[wrong & accepted[places]]:
-            code = look.cells.codes[look.cells.verdict[place]]
-            verdicts[int(look.cells.unit[place])] = code
+    verdicts = {
+        int(look.cells.unit[place]): look.cells.codes[look.cells.verdict[place]]
+        for place in np.flatnonzero(look.labels.wrong & accepted)
+    }
     votes: dict[int, Counter[str]] = defaultdict(Counter)
     comments: dict[int, list[str]] = defaultdict(list)
     labels = Label.objects.filter(response__in=answers_of(plan), variable=plan.variable)

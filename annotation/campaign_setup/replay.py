@@ -27,7 +27,7 @@ from annotation.presentation import design as design_of
 from annotation.presentation import has_audiences, schema
 from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
-from annotation.trust.draws import slots_by_query
+from annotation.trust.draws import slots_by_plans
 from datasets.work import Options, Progress, Result
 from tandem.files.spreadsheet import write_rows
 from tandem.grouping import grouped
@@ -92,10 +92,10 @@ def _describe(is_sampled: bool, split: str) -> str:
 
 def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery]) -> Iterator[str]:
     """Compare slots, which follow from the samples, and from the draws of plans."""
-    slots, drawn_by_plans = _slots(campaign, design, drawn), slots_by_query(campaign)
+    slots, drawn_by_plans = _slots(campaign, design, drawn), slots_by_plans(campaign)
     rows = campaign.items.filter(use=Item.Use.STUDY).order_by("position")
-    for key, query, quota in rows.values_list("key", "query__key", "quota"):
-        if quota != (fresh := drawn_by_plans.get(query, slots[key])):
+    for key, quota in rows.values_list("key", "quota"):
+        if quota != (fresh := drawn_by_plans.get(key, slots[key])):
             yield f"item {key!r} has {quota} slots, and the replay gives {fresh}"
 
 

@@ -55,19 +55,26 @@ class TrustPlan(models.Model):
 
 
 class TrustDraw(models.Model):
-    """A query at its `place` in the order of a plan's draws, from 1, drawn for a cut from 0."""
+    """A query at its `place` in the order of a plan's draws, from 1, drawn for a cut from 0.
+
+    `turn` counts the draws of the same query, from 1. Only a plan that draws cells draws a query
+    again; `units` are then the primary keys of the units whose labels this draw reads. They are
+    None where it reads all of the query's.
+    """
 
     plan = models.ForeignKey(TrustPlan, models.PROTECT, related_name="draws")
     place = models.PositiveIntegerField()
     cut = models.PositiveSmallIntegerField()
     query = models.ForeignKey(Query, models.PROTECT, related_name="+")
+    turn = models.PositiveIntegerField(default=1, db_default=1)
+    units = models.JSONField(null=True)
     drawn_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering = ("plan", "place")
         constraints = [
             models.UniqueConstraint("plan", "place", name="a_draw_has_one_place"),
-            models.UniqueConstraint("plan", "query", name="a_plan_draws_a_query_once"),
+            models.UniqueConstraint("plan", "query", "turn", name="a_query_has_one_draw_a_turn"),
         ]
 
     def __str__(self) -> str:

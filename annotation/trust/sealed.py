@@ -47,7 +47,9 @@ KINDS = (
         scope={"campaign": "campaign", "trustplan": "pk"},
         made=("trust.planned",),
     ),
-    _of_plan("draw", TrustDraw, "trust.drawn", "place", "cut", "query", "drawn_at"),
+    _of_plan(
+        "draw", TrustDraw, "trust.drawn", "place", "cut", "query", "turn", "units", "drawn_at"
+    ),
     _of_plan("look at a plan", TrustLook, "trust.looked", "labelled", "state", "at"),
     _of_plan("certificate", TrustCertificate, "trust.certified", "document", "digest", "at"),
     _of_plan("end of a plan", TrustEnd, "trust.ended", "reason", "at"),

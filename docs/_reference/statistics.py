@@ -14,7 +14,13 @@ from tandem.scores.options import PRESETS, Options
 from tandem.sections import systems
 from tandem.statistics import STATISTICS, Statistic
 from tandem.trust.check import check
-from tandem.trust.evidence import evidence_by_size, evidence_of_even, log_evidence, risk_bound
+from tandem.trust.evidence import (
+    evidence_by_size,
+    evidence_of_cells,
+    evidence_of_even,
+    log_evidence,
+    risk_bound,
+)
 from tandem.trust.floor import floor_of_truth, majority_error
 
 OPENING = """\
@@ -54,6 +60,7 @@ BOUNDS: tuple[tuple[Callable[..., object], str], ...] = (
     (check, f"{BETTING}; {SHEKHAR}"),
     (log_evidence, BETTING),
     (evidence_by_size, SHEKHAR),
+    (evidence_of_cells, BETTING),
     (evidence_of_even, BETTING),
     (risk_bound, "Ville (1939)"),
     (floor_of_truth, "our own derivation"),

@@ -22,8 +22,9 @@ import numpy as np
 from ..statistics import Ints
 from ..types import JSON
 from .canonical import canonical, digest_of
+from .cell_state import state_after
 from .plan import plan_of
-from .state import State, WrongOrderError, state_of
+from .state import State, WrongOrderError
 from .systems import Systems, split
 from .truth import IN_WORDS
 
@@ -91,7 +92,7 @@ def certificate(
             "share": state.share,
             "queries": {
                 "population": len(plan["population"]["queries"]),
-                "labelled": len(labelled),
+                "labelled": len({query for query, _ in labelled}),
                 "left_out": plan["population"]["excluded"],
             },
             "cuts": [_cut(plan, state, cut) for cut in range(state.plan.cuts)],
@@ -155,12 +156,13 @@ def _not_established(plan: JSON, bounds: Mapping[str, float | None]) -> Iterator
 
 
 def _state(plan: JSON, labelled: Draws, looks: Sequence[JSON]) -> State:
-    if plan["kind"] != "certify" or plan["form"] != "whole":
-        raise CertificateError("only a plan that certifies a judge by whole queries has one")
+    if plan["kind"] != "certify" or plan["form"] != ("cells" if "k" in plan else "whole"):
+        raise CertificateError("only a plan that certifies a judge has one")
     _check_levels(plan)
     for query, wrong in labelled:
         # Python's integers, so that a huge number cannot overflow.
         errors, most = [int(each) for each in wrong], plan["accepted"][query]
+        most = [min(each, plan.get("k", each)) for each in most]
         if len(errors) != len(most) or sorted(errors) != errors or errors[:1] < [0]:
             raise CertificateError(f"the wrong cells of query {query} are not nested")
         if any(e > m for e, m in zip(errors, most, strict=True)):
@@ -169,7 +171,7 @@ def _state(plan: JSON, labelled: Draws, looks: Sequence[JSON]) -> State:
     counts = [each["labelled"] for each in looks]
     if times != sorted(times) or counts != sorted(counts) or counts[-1:] != [len(labelled)]:
         raise CertificateError("the looks do not lead to these labels")
-    state = state_of(plan_of(plan), labelled)
+    state = state_after(plan_of(plan), labelled)
     if not state.certified:
         raise CertificateError("these labels certify nothing")
     return state
@@ -195,13 +197,17 @@ def _bounds(
         return {}
     if set(systems.accepted) != set(plan["systems"]):
         raise CertificateError("the systems with bounds are not those of the plan")
-    rest = state.plan.accepted - sum(systems.accepted.values())
+    rest, asked = state.plan.accepted - sum(systems.accepted.values()), state.plan.asked
     for (query, wrong), own in zip(labelled, by_system, strict=True):
-        most = np.stack([each[query] for each in systems.accepted.values()])
+        most = asked(np.stack([each[query] for each in systems.accepted.values()]))
         others = np.asarray(wrong) - own.sum(axis=0)
         if own.shape != most.shape or (own < 0).any() or (own > most).any():
             raise CertificateError(f"a system has more wrong cells in query {query} than cells")
-        if (np.diff(own, axis=1) < 0).any() or (others < 0).any() or (others > rest[query]).any():
+        if (
+            (np.diff(own, axis=1) < 0).any()
+            or (others < 0).any()
+            or (others > asked(rest[query])).any()
+        ):
             raise CertificateError(
                 f"the wrong cells of the systems do not add up to those of query {query}"
             )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log
 from typing import Protocol
 
 import numpy as np
 
 from ..statistics import Floats, Ints
+from .evidence import evidence_of_cells
 from .plan import Plan
 from .state import State, walk
 
@@ -96,7 +98,7 @@ class DevelopmentErrors:
 
 @dataclass(frozen=True)
 class Point:
-    """After so many labelled queries: the mean share certified, and 10 and 90 % of studies.
+    """After so many labelled queries, or draws: the mean share certified, 10 and 90 % of studies.
 
     `any` is the share of studies in which some cut was certified.
     """
@@ -117,16 +119,24 @@ def curve(
 ) -> list[Point]:
     """Return what a plan certifies after these numbers of labelled queries, over simulated studies.
 
-    Numbers above the plan's queries are left out, and all of them are added.
+    Numbers above the plan's queries are left out, and all of them are added. In the form `cells`
+    numbers are those of draws, of which there is no end.
     """
     random = np.random.default_rng(seed)
-    numbers = sorted({n for n in labelled if n < len(plan.cells)} | {len(plan.cells)})
-    numbers = [n for n in numbers if n <= max(labelled)] or numbers
+    numbers = sorted(labelled)
+    if plan.k is None:
+        numbers = sorted({n for n in labelled if n < len(plan.cells)} | {len(plan.cells)})
+        numbers = [n for n in numbers if n <= max(labelled)] or numbers
     shares = np.zeros((studies, len(numbers)))
     for study in range(studies):
         made = replace(plan, seed=f"{seed} {study}")
-        state = simulated(made, errors.draw(made, random), numbers[-1])
-        shares[study] = [share_after(state, n) for n in numbers]
+        wrong = errors.draw(made, random)
+        if plan.k is None:
+            state = simulated(made, wrong, numbers[-1])
+            shares[study] = [share_after(state, n) for n in numbers]
+        else:
+            after = certified_after(made, wrong[:, 0], numbers[-1], random)
+            shares[study] = [plan.share(after is not None and after <= n) for n in numbers]
     low, high = np.quantile(shares, (LOW, HIGH), axis=0)
     return [
         Point(n, float(own.mean()), float(low[at]), float(high[at]), float((own > 0).mean()))
@@ -144,6 +154,20 @@ def simulated(plan: Plan, wrong: Ints, most: int) -> State:
         return np.asarray(wrong[query]) if left >= 0 else None
 
     return walk(plan, wrong_of)
+
+
+def certified_after(plan: Plan, wrong: Ints, most: int, random: np.random.Generator) -> int | None:
+    """Return after how many draws of the form `cells` a plan is certified, None if not by `most`.
+
+    `wrong` (G,) are the wrong cells of each query, of which each draw sees a random part.
+    """
+    size, total = plan.accepted[:, 0], int(plan.totals[0])
+    query = np.searchsorted(np.cumsum(size), random.integers(total, size=most), side="right")
+    asked = plan.asked(size[query])
+    seen = random.hypergeometric(wrong[query], (size - wrong)[query], asked)
+    reached = evidence_of_cells(seen.astype(float), asked.astype(float), plan.risk)
+    hit = np.flatnonzero(reached >= log(1 / plan.delta))
+    return int(hit[0]) + 1 if len(hit) else None
 
 
 def share_after(state: State, labelled: int) -> float:

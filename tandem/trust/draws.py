@@ -12,6 +12,8 @@ from math import log
 
 import numpy as np
 
+from ..statistics import Ints
+
 
 def uniform(seed: str, *names: object) -> float:
     """Return a number in (0, 1)."""
@@ -35,7 +37,7 @@ def even_order(queries: int, seed: str) -> list[int]:
 
 
 def draw_cells(
-    sizes: Sequence[int], seed: str, cut: int, draw: int, k: int
+    sizes: Sequence[int] | Ints, seed: str, cut: int, draw: int, k: int
 ) -> tuple[int, list[int]]:
     """Return the query of one draw with replacement by size, and the positions of `k` cells of it.
 

@@ -186,6 +186,14 @@ def fewest_draws(risk: float, delta: float) -> int:
     return ceil(log(delta) / log1p(-risk))
 
 
+def cells_without_error(risk: float, delta: float) -> int:
+    """Return how many draws of cells certify if no cell of them is wrong."""
+    draws = ceil(log(2 * len(BETS) / delta) / log1p(risk / 2 / (1 - risk)))
+    right = np.zeros(draws)
+    reached = evidence_of_cells(right, right + 1, risk) >= log(1 / delta)
+    return int(reached.argmax()) + 1
+
+
 def draws_without_error(size: Floats, risk: float, delta: float, total: float) -> int | None:
     """Return how many draws of these sizes, in this order, certify if no cell is wrong."""
     reached = evidence_by_size(size, np.zeros(len(size)), risk, total) >= log(1 / delta)

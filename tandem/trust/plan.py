@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,14 @@ from ..types import JSON
 SHARES = (0.5, 0.7, 0.9)
 """The shares of all cells that the cuts accept, strict to loose."""
 RISK, DELTA, LATE_DAYS = 0.1, 0.05, 14
+Form = Literal["whole", "cells"]
+"""How a plan draws: whole queries, each once, or a few cells of queries that may come again."""
+FORMS = {
+    "whole": "every query at most once, of which all accepted cells count",
+    "cells": "queries that may be drawn again, of each of which a few random accepted cells count",
+}
+K = 3
+"""How many cells count of each draw of the form `cells`, if nobody says."""
 
 
 def read_shares(text: str) -> tuple[float, ...]:
@@ -40,8 +49,9 @@ class Plan:
 
     `accepted` (G, J) are the cells of each query that each cut accepts, strict cuts first, and
     `cells` (G,) all cells of each query. Risk(j) is the share of wrong cells among those that cut j
-    accepts; it is to be at most `risk`, at the level `delta` of this plan. Raises ValueError unless
-    the cuts are nested, different and not empty.
+    accepts; it is to be at most `risk`, at the level `delta` of this plan. `k` is the number of
+    cells that count of each draw of the form `cells`, and None in the form `whole`. Raises
+    ValueError unless the cuts are nested, different and not empty, and a single one with `k`.
     """
 
     accepted: Ints
@@ -49,8 +59,11 @@ class Plan:
     risk: float = RISK
     delta: float = 0.8 * DELTA
     seed: str = "seed"
+    k: int | None = None
 
     def __post_init__(self) -> None:
+        if self.k is not None and (self.k < 1 or self.cuts != 1):
+            raise ValueError("draws of cells are of one cut, with at least one cell each")
         totals = self.totals
         if (totals == 0).any() or (np.diff(totals) <= 0).any():
             raise ValueError("a cut accepts no cell, or the same cells as the cut before it")
@@ -66,6 +79,10 @@ class Plan:
         """The cells that each cut accepts, (J,)."""
         return np.asarray(self.accepted.sum(axis=0), dtype=np.int64)
 
+    def asked(self, cells: Ints) -> Ints:
+        """Return how many of so many accepted cells of a drawn query count."""
+        return cells if self.k is None else np.minimum(cells, self.k)
+
     def share(self, certified: int) -> float:
         """Return the share of all cells that the loosest of so many certified cuts accepts."""
         return float(self.totals[certified - 1] / self.cells.sum()) if certified else 0.0
@@ -79,6 +96,7 @@ def plan_of(document: JSON) -> Plan:
         risk=document["risk"],
         delta=document["level"],
         seed=document["seed"],
+        k=document.get("k"),
     )
 
 

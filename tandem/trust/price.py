@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from math import ceil
 
 from ..document import count
+from ..statistics import Ints
 from ..types import JSON
 from .certificate import Floor, percent
 from .curve import STUDIES, Errors, Point, curve
-from .evidence import draws_without_error, fewest_draws
+from .evidence import cells_without_error, draws_without_error, fewest_draws
 from .plan import Plan
 from .state import state_of
 
@@ -22,7 +23,8 @@ LIKELY = 0.5
 class Pace:
     """People on each query, the seconds that one takes for it, and what an hour of one costs.
 
-    `queries_per_day` is what all people together label. None where nobody knows.
+    `queries_per_day` is what all people together label. None where nobody knows. Where a plan draws
+    cells, people are asked about items, and all of this is about these.
     """
 
     people: int
@@ -64,13 +66,35 @@ class Price:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What people are asked in all after each draw of cells, (n,): whole items, and their units.
+
+    Draws of an item that was asked before cost nothing. `cells` are those whose answers count.
+    """
+
+    items: Ints
+    units: Ints
+    cells: Ints
+
+    def words(self, draws: int) -> str:
+        """Return in words what so many draws cost people."""
+        n = min(draws, len(self.items)) - 1
+        return (
+            f"{count(int(self.cells[n]), 'drawn cell', 'drawn cells')} in "
+            f"{count(int(self.items[n]), 'item', 'items')}, which are asked whole: "
+            f"{count(int(self.units[n]), 'unit', 'units')}"
+        )
+
+
+@dataclass(frozen=True)
 class Outlook:
     """What is known of a plan before its first label.
 
     `without_error` is the number of queries that certify the first cut in the order of the draw if
     no cell is wrong, and `at_best` the same for the largest queries first; None if all of them do
     not suffice. `fewest` is about the number below which no draw by size can certify. `curves` are
-    the simulated shares by where the error rates come from.
+    the simulated shares by where the error rates come from. In the form `cells`, numbers are those
+    of draws, and `asked` is what people are asked for them.
     """
 
     plan: Plan
@@ -80,6 +104,7 @@ class Outlook:
     floor: Floor
     curves: dict[str, list[Point]]
     pace: Pace
+    asked: Asked | None = None
 
     @classmethod
     def of(
@@ -89,17 +114,39 @@ class Outlook:
         floor: Floor,
         pace: Pace,
         studies: int = STUDIES,
+        asked: Asked | None = None,
     ) -> Outlook:
         """Simulate a plan, for each assumption about the judge's errors."""
+        curves = {each.words: curve(plan, each, studies=studies) for each in errors}
+        few = fewest_draws(plan.risk, plan.delta)
+        if plan.k is not None:
+            none = cells_without_error(plan.risk, plan.delta)
+            return cls(plan, few, none, None, floor, curves, pace, asked)
         return cls(
             plan,
-            fewest_draws(plan.risk, plan.delta),
+            few,
             _without_error(plan, state_of(plan, []).to_draw()),
             _without_error(plan, sorted(range(len(plan.cells)), key=lambda q: _size(plan, q))),
             floor,
-            {each.words: curve(plan, each, studies=studies) for each in errors},
+            curves,
             pace,
         )
+
+    @property
+    def noun(self) -> tuple[str, str]:
+        """What is counted, in the singular and the plural."""
+        return ("query", "queries") if self.plan.k is None else ("draw", "draws")
+
+    def price(self, labelled: int) -> Price:
+        """Return what it costs to label so many queries, or draws."""
+        if self.asked is None:
+            return Price.of(labelled, self.pace)
+        return Price.of(int(self.asked.items[min(labelled, len(self.asked.items)) - 1]), self.pace)
+
+    def cost(self, labelled: int) -> str:
+        """Return the same in words."""
+        of_items = f"{self.asked.words(labelled)}, " if self.asked else ""
+        return f"{of_items}{self.price(labelled).words}"
 
     @property
     def can_be_met(self) -> bool:
@@ -120,7 +167,7 @@ class Outlook:
                 {
                     "errors": words,
                     "points": [
-                        asdict(each) | {"price": asdict(Price.of(each.labelled, self.pace))}
+                        asdict(each) | {"price": asdict(self.price(each.labelled))}
                         for each in points
                     ],
                 }
@@ -140,12 +187,13 @@ def _without_error(plan: Plan, order: Sequence[int]) -> int | None:
 
 def outlook_sentences(outlook: Outlook) -> Iterator[str]:
     """Yield what a plan can reach and what it costs, in plain sentences."""
-    few = count(outlook.fewest, "query", "queries")
+    noun = outlook.noun
+    few = count(outlook.fewest, *noun)
     if outlook.without_error is None:
         yield f"Even without one wrong cell, these queries do not suffice: it takes about {few}."
     else:
-        first = count(outlook.without_error, "query certifies", "queries certify")
-        price = Price.of(outlook.without_error, outlook.pace).words
+        first = count(outlook.without_error, f"{noun[0]} certifies", f"{noun[1]} certify")
+        price = outlook.cost(outlook.without_error)
         yield (
             f"Without one wrong cell, {first} the first share: {price}. No draw by size can do "
             f"with much less than {few} of many."
@@ -169,10 +217,10 @@ def _floor_sentence(outlook: Outlook) -> str:
 
 
 def _curve_sentences(outlook: Outlook, words: str, points: Sequence[Point]) -> Iterator[str]:
-    last = points[-1]
+    last, noun = points[-1], outlook.noun
     if last.any < LIKELY:
         yield (
-            f"With {words}, {count(last.labelled, 'query', 'queries')} would certify nothing in "
+            f"With {words}, {count(last.labelled, *noun)} would certify nothing in "
             f"{percent(1 - last.any)} of simulated studies. The bound at any look is what these "
             "labels give."
         )
@@ -180,7 +228,7 @@ def _curve_sentences(outlook: Outlook, words: str, points: Sequence[Point]) -> I
     yield f"With {words}, simulated studies certify this share of the cells in the mean:"
     for point in points:
         yield (
-            f"{count(point.labelled, 'query', 'queries')}: {percent(point.share)} (10 to 90 % of "
+            f"{count(point.labelled, *noun)}: {percent(point.share)} (10 to 90 % of "
             f"studies: {percent(point.low)} to {percent(point.high)}). "
-            f"{Price.of(point.labelled, outlook.pace).words}."
+            f"{outlook.cost(point.labelled)}."
         )

@@ -56,6 +56,10 @@ class State:
     phases: tuple[Phase, ...]
     decided_after: tuple[int, ...]
 
+    def query_of(self, key: int) -> int:
+        """Return the query that is labelled under a key."""
+        return key
+
     @property
     def certified(self) -> int:
         return len(self.decided_after)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from tandem.statistics import Ints
+from tandem.trust.cell_state import draws_of, walk_cells
 from tandem.trust.certificate import Floor, certificate
 from tandem.trust.curve import simulated
 from tandem.trust.plan import level, plan_of
@@ -88,6 +90,40 @@ def issued_by_system(seed: int = 5) -> JSON:
     looks = [LOOKS[0], LOOKS[1] | {"labelled": len(of_plan)}]
     own = [np.stack([wrong["anna"][query], wrong["bob"][query]]) for query, _ in of_plan]
     return certificate(plan, of_plan, looks, "2026-11-10T09:00:00+00:00", by_system=own)
+
+
+def issued_of_cells(seed: int = 5, by_system: bool = True, k: int = 3) -> JSON:
+    """The certificate of a plan that draws cells, of its strictest cut."""
+    of = made(seed)
+    document, of_systems = commitment_by_system(of)
+    own = {
+        name: [row[:1] for row in rows] for name, rows in document["by_system"]["accepted"].items()
+    }
+    part, bounds = (PART, 2) if by_system else (0.0, 1)
+    of_statement, of_bound = split(0.05, 1, part, bounds)
+    document |= {
+        "form": "cells",
+        "k": k,
+        "level": of_statement,
+        "accepted": [row[:1] for row in document["accepted"]],
+        "cuts": document["cuts"][:1],
+        "by_system": document["by_system"] | {"level": of_bound, "accepted": own},
+    }
+    if not by_system:
+        del document["by_system"]
+    plan, drawn, errors = plan_of(document), [], []
+    for query, cells in islice(draws_of(plan), 400):
+        first, wrong = 0, []
+        for name, rows in own.items():
+            wrong.append([sum(first <= c < first + of_systems[name][query, 0] for c in cells)])
+            first += rows[query][0]
+        drawn.append((query, np.sum(wrong, axis=0)))
+        errors.append(np.array(wrong, dtype=np.int64))
+    state = walk_cells(plan, lambda n: int(drawn[n - 1][1][0]) if n <= len(drawn) else None)
+    drawn, errors = drawn[: len(state.labelled)], errors[: len(state.labelled)]
+    looks = [LOOKS[0], LOOKS[1] | {"labelled": len(drawn)}]
+    at = "2026-11-10T09:00:00+00:00"
+    return certificate(document, drawn, looks, at, by_system=errors if by_system else ())
 
 
 def labels(plan: JSON, wrong: Ints, most: int = 100) -> list[tuple[int, Ints]]:

@@ -16,7 +16,7 @@ from analysis.trust.options import PLAN_OPTIONS, PlanOptions
 from analysis.trust.outlook import outlook_of
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
-from analysis.trust.words import plan_sentences
+from analysis.trust.words import noun_of, plan_sentences
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
@@ -72,8 +72,13 @@ class Command(BaseCommand):
             raise CommandError("--queries is at least 1.")
         made = draw_queries(running_plan(campaign), options["queries"])
         keys = [each.query.key for each in made]
-        what = count(len(keys), "query", "queries")
-        text = f"{what} drawn: people are asked about them now." if keys else "Nothing is left."
+        text = "Nothing is left."
+        if keys:
+            what = count(len(keys), *noun_of(made[0].plan))
+            text = f"{what} drawn: people are asked about them now."
+            if made[0].units is not None:
+                of = count(len(set(keys)), "query", "queries")
+                text = f"{what} of {of}: people are asked about the items with drawn cells now."
         self._print(options, {"drawn": keys}, text)
 
     def _look(self, campaign: Campaign, options: dict[str, Any]) -> None:

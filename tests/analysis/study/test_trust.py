@@ -240,7 +240,7 @@ def test_a_table_that_changed_after_the_commitment_is_refused(
     assert rows() == before
     assert {option.name for option in DECLARED["trust"]} == {
         "variable", "judge", "risk", "delta", "shares", "truth", "people", "late_days",
-        "by_system",
+        "by_system", "form", "k",
     }  # fmt: skip
 
 

@@ -80,8 +80,8 @@ def test_a_late_query_is_wrong_for_each_of_its_systems(
     seen = look_at(plan)
     systems = Systems.of(plan.document)
     assert systems is not None
-    assert len(seen.by_system) == QUERIES
-    for query, own in zip(seen.state.labelled, seen.by_system, strict=True):
+    assert len(seen.labels.by_system) == QUERIES
+    for query, own in zip(seen.state.labelled, seen.labels.by_system, strict=True):
         assert own.tolist() == [each[query].tolist() for each in systems.accepted.values()]
 
 
