@@ -318,6 +318,10 @@ class Budget:
             self._learn(counts[2])
         return cost
 
+    def catch_up(self, tokens: int, cost: Decimal) -> None:
+        """Note what all workers on the run have spent, as far as it is stored."""
+        self.tokens, self.cost = max(self.tokens, tokens), max(self.cost, cost)
+
     def describe_limit(self) -> str:
         """Describe the limit that was reached: it is spent, or too small for the next request.
 

@@ -96,11 +96,16 @@ def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
     return with_last_cost(related).annotate(now=Now())
 
 
+def is_leased(run: Any) -> bool:
+    """Return whether a worker leads a run that was loaded `with_clock`."""
+    return run.lease is not None and bool(run.lease_until > run.now)
+
+
 def describe_status(run: Any) -> RunStatus:
     """Return the status of a run that was loaded `with_clock`."""
     if run.state not in ACTIVE:
         return _ended(run)
-    leased = run.lease is not None and run.lease_until > run.now
+    leased = is_leased(run)
     if run.wish:
         doing = "Stopping" if run.wish == JudgeRun.Wish.STOP else "Cancelling"
         return RunStatus(doing, "warn", "Calls in progress are finished first.")

@@ -38,7 +38,7 @@ from audit.seals import find_broken_seals
 from audit.violations import Check, Violation
 from datasets import digests
 from judging.costs import TokenCounts, count_tokens, reported_cached_tokens
-from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, UnassignedCall
+from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Shard, UnassignedCall
 from judging.runs import ledger
 
 PROBES, GROUP = 20, 32
@@ -127,7 +127,8 @@ def leased_rows_are_of_a_run() -> Iterator[str]:
     for row in leased.filter(~Exists(of_the_row)):
         yield f"I4: {_row(row.pk)} is leased, and no run is under way"
     others = of_the_row.exclude(lease=OuterRef("lease")).exclude(lease=None)
-    for row in leased.filter(Exists(others)):
+    of_a_worker = Shard.objects.filter(lease=OuterRef("lease"), run__state__in=ACTIVE)
+    for row in leased.filter(Exists(others), ~Exists(of_a_worker)):
         yield f"I4: {_row(row.pk)} is leased, but not to the run that is under way"
 
 

@@ -48,7 +48,7 @@ MAX_PROMPT_LENGTH = 1_000_000
 MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100, "family": 255}
 ONE_LINE_FIELDS = ("model", "base_url", "family")
 LONGEST_NAME = 150  # characters
-ENGINE_PARAMS = ("concurrency", LIMIT, "timeout", "isolate")
+ENGINE_PARAMS = ("concurrency", "workers", LIMIT, "timeout", "isolate")
 OF_DECISIONS = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body", ADDRESSES, HEADERS}
 """The parameters that decision models use."""
 DEFINITION_FIELDS = (

@@ -43,7 +43,8 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.isolation import isolation_of
 from judging.prompts.perturbations import KINDS
 from judging.retries import Patience
-from judging.runs import ledger
+from judging.runs import ledger, shards
+from judging.servers import missing_key
 from judging.trial_effects import (
     asks_for_mass,
     count_missing,
@@ -151,6 +152,8 @@ def _judge_facts(run: JudgeRun, backend: Backend) -> JSON:
             "most_cost": _text(run.most_cost),
             "reuse": run.reuse,
             "concurrency": run.concurrency or judge.params.get("concurrency"),
+            "workers": run.workers,
+            "missing_key": missing_key(judge),
             "timeout": judge.params.get("timeout"),
             ACCEPT: accepts_no_reason(judge.params),
         },
@@ -212,6 +215,7 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
         "times": {"started_at": run.started_at.isoformat(), "ended_at": ended},
         "state": run.state,
         "error": run.error,
+        "workers_at_once": shards.count_workers(run),
         "counts": {
             "done": run.done,
             "failures": run.failures,

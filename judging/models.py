@@ -181,8 +181,10 @@ class JudgeRun(models.Model):
     Nothing is asked before `rests_until`, because the server wants so. `ended_early` is the missing
     reason that nearly all first results shared, and that ended the run, unless it shall `go_on`.
 
-    People control an active run through `wish` and `concurrency`. The engine reads both when it
-    renews the lease, and reports its state in `in_flight` and `allowed`.
+    People control an active run through `wish`, `concurrency` and `workers`, the number of workers
+    that may be at work on it (`Shard`). The engine reads them when it renews the lease, and reports
+    its state in `in_flight` and `allowed`, the sums over all workers. `closing` is the reason for
+    which one of them has all of them end.
     """
 
     class State(models.TextChoices):
@@ -216,6 +218,8 @@ class JudgeRun(models.Model):
     reuse = models.CharField(max_length=8, choices=Reuse, default=Reuse.NEVER)
     wish = models.CharField(max_length=6, choices=Wish, default=Wish.NONE, blank=True)
     concurrency = models.PositiveIntegerField(null=True)
+    workers = models.PositiveSmallIntegerField(default=1)
+    closing = models.JSONField(null=True)
     go_on = models.BooleanField(default=False)
     ended_early = models.CharField(max_length=20, blank=True, default="")
     rests_until = models.DateTimeField(null=True)
@@ -257,6 +261,27 @@ class JudgeRun(models.Model):
     def most_at_once(self) -> int:
         """The maximum number of calls at once: the run's own, else its judge's."""
         return self.concurrency or int(self.judge.params.get("concurrency", CONCURRENCY))
+
+
+class Shard(models.Model):
+    """The part of a run that one worker has under its lease (`judging.runs.shards`).
+
+    The number 0 is the leader's, whose lease is also that of the run.
+    """
+
+    run = models.ForeignKey(JudgeRun, models.CASCADE, related_name="shards")
+    number = models.PositiveSmallIntegerField()
+    lease = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    in_flight = models.PositiveIntegerField(default=0)
+    allowed = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("run", "number")
+        constraints = [models.UniqueConstraint("run", "number", name="one_shard_of_a_number")]
+
+    def __str__(self) -> str:
+        return f"worker {self.number} on {self.run_id}"
 
 
 class Grant(models.Model):

@@ -31,6 +31,7 @@ from tandem.options import Option, declared, split_pairs
 from tandem.similar import did_you_mean, most_similar
 
 LONG = 2000
+MOST_WORKERS = 64
 Value = int | float | str | list[str] | dict[str, Any]
 
 
@@ -153,6 +154,11 @@ PARAMS: dict[str, Option] = {
         declared(
             "concurrency", int, "a whole number from 1 to 1024", least=1, most=1024, group=SERVER,
             label="Requests at once", hint="16 by default.",
+        ),
+        declared(
+            "workers", int, f"a whole number from 1 to {MOST_WORKERS}", least=1, most=MOST_WORKERS,
+            group=SERVER, label="Workers at once",
+            hint="How many worker processes a run may use, on any machines. 1 by default.",
         ),
         declared(
             LIMIT, str, "common, if all models of the server share one limit",

@@ -1,4 +1,4 @@
-"""Forms to try a judge on an item, start a run or trials, or change a run's concurrency."""
+"""Forms to try a judge on an item, start a run or trials, or change a run's speed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from datasets.text import as_sentence
 from judging.forms import MOST_TRIED
 from judging.judges import MAX_PROMPT_LENGTH
 from judging.models import JudgeRun
+from judging.params import MOST_WORKERS
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
 from judging.runs.planning import LEAST_UNITS, SHARE
@@ -88,6 +89,13 @@ class StartForm(forms.Form):
         max_value=MOST_TRIED,
         help_text="The maximum. The run finds out how many the server can handle.",
     )
+    workers = forms.IntegerField(
+        label="Workers at once",
+        required=False,
+        min_value=1,
+        max_value=MOST_WORKERS,
+        help_text="The maximum of worker processes, on any machines. Empty: the judge’s, or 1.",
+    )
     reuse = forms.ChoiceField(
         label="Earlier answers",
         choices=REUSE,
@@ -150,7 +158,8 @@ class TrialsForm(forms.Form):
         )
 
 
-class ConcurrencyForm(forms.Form):
-    """A new number of requests at once for an active run."""
+class SpeedForm(forms.Form):
+    """New numbers of requests and of workers at once for an active run."""
 
     concurrency = forms.IntegerField(label="Requests at once", min_value=1, max_value=MOST_TRIED)
+    workers = forms.IntegerField(label="Workers at once", min_value=1, max_value=MOST_WORKERS)

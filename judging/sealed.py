@@ -22,6 +22,7 @@ from judging.models import (
     Lane,
     Price,
     Review,
+    Shard,
     Strike,
     UnassignedCall,
 )
@@ -211,6 +212,8 @@ EXCLUDED = {
                 "queued",
                 "wish",
                 "concurrency",
+                "workers",
+                "closing",
                 "in_flight",
                 "allowed",
                 "lease",
@@ -224,6 +227,7 @@ EXCLUDED = {
         ),
     },
     JudgeCall: {"id": KEY, "reused_from": "becomes empty when the first call is deleted"},
+    Shard: {"*": PASSING},
     Strike: {"*": PASSING},
     UnassignedCall: {
         "id": KEY,

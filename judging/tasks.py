@@ -25,17 +25,17 @@ from datasets.work.sources import Source, Taken
 from judging import lanes
 from judging.backends.base import SetupError
 from judging.engine import Control
-from judging.engine.worker import work
+from judging.engine.worker import assist, work
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, prompts, shards
 from judging.runs.rests import end_rest
 from judging.servers import missing_key
 
 BUDGET_SECONDS = 120.0
-LIMITS = ("limit", "most_tokens", "most_cost", "concurrency", "reuse")
+LIMITS = ("limit", "most_tokens", "most_cost", "concurrency", "workers", "reuse")
 NOT_STARTED = (
-    lifecycle.ChangedPromptError, lifecycle.BatchOutError, lifecycle.LeasedRunError,
+    prompts.ChangedPromptError, lifecycle.BatchOutError, lifecycle.LeasedRunError,
     SetupError, PromptError,
 )  # fmt: skip
 """Why `begin` starts no run, apart from NothingOpenError."""
@@ -56,12 +56,17 @@ def runs() -> Source:
 
 
 def take(key: str = "", seconds: float | None = None) -> Taken | None:
-    """Lease a run and its lane: the run with a key, or the first that is free.
+    """Lease a run, or a part in one that several workers may be on.
 
-    After `seconds`, its engine leaves the lane to the next run. If its process dies, the lease ends
-    by itself, and the requests that were under way have a strike. On a site with a broker, a worker
-    that looks by itself leaves a run whose key it lacks to those where judges run.
+    It is the run with a key, or the first that is free. After `seconds`, its engine leaves it to
+    the next worker. If its process dies, the lease ends by itself, and the requests that were under
+    way have a strike. On a site with a broker, a worker that looks by itself leaves a run whose key
+    it lacks to those where judges run.
     """
+    return _take_lead(key, seconds) or _take_part(key, seconds)
+
+
+def _take_lead(key: str, seconds: float | None) -> Taken | None:
     free = lifecycle.runs_without_worker().select_related("campaign", "judge__rater")
     for run in free.filter(**{"pk": key} if key else {}).order_by(
         F("lease_until").asc(nulls_first=True), "pk"
@@ -79,10 +84,51 @@ def take(key: str = "", seconds: float | None = None) -> Taken | None:
     return None
 
 
+def _take_part(key: str, seconds: float | None) -> Taken | None:
+    runs = shards.with_places().select_related("campaign", "judge__rater")
+    for run in runs.filter(**{"pk": key} if key else {}).order_by("at_work", "pk"):
+        if not has_same_key(run):
+            continue
+        if lease := shards.join(run):
+            return Taken(
+                f"a part of {run}",
+                partial(_assist, run, lease, seconds),
+                release=partial(shards.leave, run, lease),
+                seconds=None,
+                told=True,
+            )
+    return None
+
+
+def has_same_key(run: JudgeRun) -> bool:
+    """Return whether this process has the key with which the run's leader began, if it had one.
+
+    One without the key would be refused, which ends the run.
+    """
+    missing = missing_key(run.judge)
+    return not missing or run.manifest.get("engine", {}).get("missing_key", missing) == missing
+
+
 def _carry_out(run: JudgeRun, lease: uuid.UUID, seconds: float | None, progress: Progress) -> None:
-    control = Control(seconds)
+    control = Control(seconds, begun=partial(call_for_others, run))
     signal.signal(signal.SIGTERM, lambda *_: control.stop())
     work(run, lease, control)
+
+
+def _assist(run: JudgeRun, lease: uuid.UUID, seconds: float | None, progress: Progress) -> None:
+    control = Control(seconds)
+    signal.signal(signal.SIGTERM, lambda *_: control.stop())
+    assist(run, lease, control)
+
+
+def call_for_others(run: JudgeRun) -> None:
+    """Ask for the other workers that may be on a run that has begun."""
+    run.refresh_from_db(fields=["workers"])
+    if run.workers > 1:
+        ring(run.pk)
+    for _ in range(run.workers - 2):
+        if wake.has_broker():
+            leave_to_workers(run.pk)
 
 
 def ring(run: int) -> None:
@@ -100,9 +146,9 @@ def leave_to_workers(run: int) -> None:
 
 @shared_task
 def pump(run: int) -> None:
-    """Work on a run for a while, then send a message for the next run on its lane.
+    """Work on a run for a while, then send a message for the next run.
 
-    A message for a run whose lane is in use does nothing.
+    A message for a run that has all its workers does nothing.
     """
     if not carry_out_one(RUN, key=str(run), seconds=BUDGET_SECONDS):
         return
@@ -110,14 +156,19 @@ def pump(run: int) -> None:
     following = lifecycle.next_run(done) if done else None
     if following is not None:
         leave_to_workers(following.pk)
+    elif done is not None and shards.has_place(done):
+        leave_to_workers(run)
 
 
 @shared_task
 def sweep() -> None:
-    """Send a message for every run without a worker, and end runs that a person wants to end."""
+    """Send a message for each worker that a run lacks, and end runs that a person wants to end."""
     lifecycle.apply_wishes()
     for run in lifecycle.runs_without_worker().values_list("pk", flat=True):
         leave_to_workers(run)
+    for run, workers, at_work in shards.with_places().values_list("pk", "workers", "at_work"):
+        for _ in range(workers - 1 - at_work):
+            leave_to_workers(run)
 
 
 class NothingOpenError(ValueError):

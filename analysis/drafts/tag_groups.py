@@ -17,7 +17,7 @@ from annotation.models import Campaign, Item, Unit, User
 from annotation.presentation import preload, whole_guideline, words_of_unit
 from audit.recording import record
 from judging.models import Judge
-from judging.runs.lifecycle import prompt_for
+from judging.runs.prompts import prompt_for
 from judging.trials.drafts import DraftError, DraftText, check_text, ensure_draft_trial
 from tandem.labels.selection import OWN_STRATA
 

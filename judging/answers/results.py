@@ -23,7 +23,7 @@ from annotation.answers.types import Detail
 from annotation.blinding import SWAPPED_CODES
 from annotation.models import Assignment
 from annotation.protocols.schema import CampaignSchema
-from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpdate
+from datasets.db.prepared import InList
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
@@ -34,6 +34,7 @@ from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
+from judging.runs.shards import has_lease
 from tandem.labels.file.rows import GRADE, OWN_SENTENCES, Reason
 from tandem.protocols.base import Payload
 from tandem.protocols.validation import RefusedError
@@ -86,16 +87,15 @@ def record(
     except Exception as error:
         wrong = error
     with brief_transaction():
-        # The run is locked before its assignments, as in a takeover.
-        found = _locked_run.first(pk=run.pk)
-        leased = found[0] if found and found[0].lease == lease else None
+        # The worker's lease is locked before its assignments, as in a takeover.
+        is_held = has_lease(run, lease)
         tally = store_calls(run, attempts)
         for result in results:
             # A later result of the same assignment counts on.
             result.prepared.assignment.attempts += len(result.calls)
         try:
             with transaction.atomic():
-                _close(leased, lease, closings, tally)
+                _close(run if is_held else None, lease, closings, tally)
         except Exception as error:
             wrong = error
             if not connection.needs_rollback:
@@ -276,7 +276,7 @@ def _close(
         reason for (_, reason), lost in zip(failed, wrong, strict=True) if lost is None
     )
     _forget_strikes([each.assignment.pk for each in closings])
-    _add(run, tally)
+    _count(run, tally)
 
 
 def _forget_strikes(rows: list[int]) -> None:
@@ -284,14 +284,18 @@ def _forget_strikes(rows: list[int]) -> None:
         Strike.objects.filter(pk__in=struck).delete()
 
 
-def _add(run: JudgeRun, tally: Tally) -> None:
-    failures = dict(Counter(run.failures) + tally.failures)
-    sums = {name: getattr(run, name) + getattr(tally, name) for name in SUMS}
-    _count.run(pk=run.pk, failures=failures, **sums)
+def _count(run: JudgeRun, tally: Tally) -> None:
+    """Add to the run's counts at the end of the transaction, since other workers wait for it."""
+    same = JudgeRun.objects.filter(pk=run.pk)
+    sums: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in SUMS}
+    if tally.failures:
+        before = same.select_for_update(no_key=True).values_list("failures", flat=True).get()
+        sums["failures"] = dict(Counter(before) + tally.failures)
+    same.update(**sums)
 
 
 def _add_calls(run: JudgeRun, tally: Tally) -> None:
-    """Count the calls of a run that lost its lease, since they have been paid for."""
+    """Count the calls of a worker that lost its lease, since they have been paid for."""
     sums = {name: F(name) + getattr(tally, name) for name in SUMS if name != "done"}
     JudgeRun.objects.filter(pk=run.pk).update(**sums)
 
@@ -350,16 +354,4 @@ TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "thinking_token
 SUMS = ("done", "calls", "reused", *TOKENS, "cost")
 _strikes_of = PreparedQuery(
     lambda: Strike.objects.filter(InList("assignment", "rows")).values_list("pk")
-)
-_locked_run = PreparedModels(
-    lambda: JudgeRun.objects.select_for_update().filter(pk=Parameter("pk")),
-    {"": ("id", "lease", "failures", *SUMS)},
-)
-_count = PreparedUpdate(
-    lambda: JudgeRun.objects.filter(pk=Parameter("pk")),
-    **{
-        field.name: Parameter(field.name, field)
-        for field in JudgeRun._meta.concrete_fields
-        if field.name in ("failures", *SUMS)
-    },
 )

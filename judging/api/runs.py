@@ -55,12 +55,17 @@ from judging.manifest import warnings_of
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import lifecycle
-from judging.runs.lifecycle import BatchOutError, ChangedPromptError, LeasedRunError
+from judging.runs.lifecycle import BatchOutError, LeasedRunError
+from judging.runs.prompts import ChangedPromptError
 from judging.tasks import NothingOpenError, begin, resume
 from tandem.verbs import verb_of
 
 api = Routes("judges", reads=(READ, JUDGE), writes=(JUDGE,))
 
+SPEEDS = {
+    "concurrency": ("requests", lifecycle.set_concurrency),
+    "workers": ("worker processes", lifecycle.set_workers),
+}
 ENDED = "the run has ended; start another one"
 
 
@@ -124,7 +129,7 @@ def runs_read(request: Request, pk: int) -> Any:
     "runs/<int:pk>/order/",
     "Control a run",
     "Stops or cancels a run, resumes its paused server, or changes the number of requests "
-    "at once. Calls in progress are finished first. 409 if the run has ended.",
+    "or of workers at once. Calls in progress are finished first. 409 if the run has ended.",
     WholeRunSerializer,
     name="run-order",
     body=OrderSerializer,
@@ -168,11 +173,12 @@ def _judge_named(request: Request, pk: int) -> Judge:
 def _control(run: JudgeRun, body: dict[str, Any]) -> bool:
     """Pass an order to the run. Return False if it has ended. Raises RefusedBodyError."""
     order = body["order"]
-    if order == "concurrency":
-        if "concurrency" not in body:
-            wrong = [problem("give the number of requests at once", "concurrency")]
+    if order in SPEEDS:
+        what, change = SPEEDS[order]
+        if order not in body:
+            wrong = [problem(f"give the number of {what} at once", order)]
             raise RefusedBodyError("the run was not changed", wrong)
-        return lifecycle.set_concurrency(run, body["concurrency"])
+        return change(run, body[order])
     if order == "stop":
         return lifecycle.ask_to_stop(run)
     if order == "cancel":

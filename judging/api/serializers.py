@@ -17,6 +17,7 @@ from judging.forms import BACKENDS, MOST_TRIED, ON_PAGES
 from judging.judge_file.document import MAX_LENGTH
 from judging.judges import MAX_LENGTHS, MAX_PROMPT_LENGTH, shown_params
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.params import MOST_WORKERS
 from judging.prompts.isolation import own_isolation
 
 LARGEST = 2**31 - 1
@@ -149,6 +150,7 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
     concurrency = serializers.IntegerField(
         allow_null=True, help_text="maximum number of requests at once"
     )
+    workers = serializers.IntegerField(help_text="maximum number of worker processes at once")
     reuse = serializers.ChoiceField(JudgeRun.Reuse.values)
     go_on = serializers.BooleanField(
         help_text="whether it goes on even if its first results are missing for the same reason"
@@ -223,6 +225,13 @@ class NewRunSerializer(Strict):
     concurrency = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MOST_TRIED
     )
+    workers = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_WORKERS,
+        help_text="maximum number of worker processes at once; null for the judge's own, or 1",
+    )
     reuse = serializers.ChoiceField(
         JudgeRun.Reuse.values,
         default=JudgeRun.Reuse.NEVER,
@@ -237,14 +246,15 @@ class NewRunSerializer(Strict):
 
 class OrderSerializer(Strict):
     order = serializers.ChoiceField(
-        ("stop", "cancel", "resume", "concurrency"),
+        ("stop", "cancel", "resume", "concurrency", "workers"),
         help_text=(
             "stop: end the run, which may be resumed; cancel: end the run and close what is "
             "open; resume: use a paused or resting server again; concurrency: change the number "
-            "of requests at once"
+            "of requests at once; workers: change the number of worker processes at once"
         ),
     )
     concurrency = serializers.IntegerField(required=False, min_value=1, max_value=MOST_TRIED)
+    workers = serializers.IntegerField(required=False, min_value=1, max_value=MOST_WORKERS)
 
 
 class CallParameters(PageParameters):

@@ -30,7 +30,7 @@ from judging.batch_api.runner import body_sha256
 from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, prompts
 
 CLAIM_SIZE = 256
 
@@ -155,7 +155,7 @@ def check_writable(backend: Backend) -> WritesBodies:
 
 
 def build_preparer(campaign: Campaign, judge: Judge, backend: Backend) -> Preparer:
-    return Preparer(campaign, judge, lifecycle.checked_prompt(judge, campaign), backend)
+    return Preparer(campaign, judge, prompts.checked_prompt(judge, campaign), backend)
 
 
 def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tick: Tick) -> int:

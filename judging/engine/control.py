@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 End = Literal[
     "finished", "fatal", "stopped", "cancelled", "time", "lost", "crashed", "budget", "rest",
@@ -19,11 +19,13 @@ class Control:
 
     Safe to use from a signal handler. `seconds` is the time budget, if there is one. `trouble` is
     called with a sentence when the server begins to fail or to refuse, or for another reason.
+    `begun` is called when other workers may join the run.
     """
 
     seconds: float | None = None
     progress: Callable[[int], object] = lambda settled: None
     trouble: Callable[[str], object] = lambda sentence: None
+    begun: Callable[[], object] = lambda: None
     _stopped: bool = field(default=False, repr=False)
     _listener: Callable[[], object] | None = field(default=None, repr=False)
 
@@ -64,3 +66,13 @@ class Ending:
     reason: str = field(default="", compare=False)
     ceiling: int | None = field(default=None, compare=False)
     limits: tuple[tuple[float, int], ...] = field(default=(), compare=False)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the ending as JSON, for the other workers on the run."""
+        until = self.until.isoformat() if self.until else None
+        return {"how": self.how, "error": self.error, "until": until, "reason": self.reason}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Ending:
+        until = datetime.fromisoformat(stored["until"]) if stored["until"] else None
+        return cls(stored["how"], stored["error"], until=until, reason=stored["reason"])

@@ -266,8 +266,13 @@ class Loop:
         wishes: dict[str, End] = {"stop": "stopped", "cancel": "cancelled"}
         if orders.wish in wishes:
             self.end(Ending(wishes[orders.wish]))
+        elif orders.closing:
+            self.end(Ending.from_stored(orders.closing))
+        elif orders.leaves:
+            self.end(Ending("stopped"))
         elif orders.paused:
             self.end(Ending("stopped", f"{self.backend.endpoint} is paused: {orders.paused}"))
+        self.budget.catch_up(orders.tokens, orders.cost)
         maximum = max(1, orders.concurrency or self.beginning.concurrency)
         before, self.limit.maximum = self.limit.maximum, maximum
         if orders.calls is not None:

@@ -24,8 +24,9 @@ from judging.answers.results import ANSWERED, FINAL, Result, find_stored_results
 from judging.backends.base import Request
 from judging.models import JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger
 from judging.runs.ledger import brief_transaction
+from judging.runs.shards import has_lease
 
 MIN_FAILURES = 5
 GROUP = 32
@@ -73,8 +74,12 @@ def claim_requests(
     """
     with brief_transaction():
         # A process that was suspended until it lost its lease must not lease anything.
-        if not lifecycle.has_lease(run, lease):
+        if not has_lease(run, lease):
             raise LostLeaseError
+        if run.limit is not None:
+            # Locked, so that workers that claim at once do not pass the limit together.
+            ledger.lock(JudgeRun.objects.filter(pk=run.pk))
+            count = min(count, ledger.left_to_claim(run) or 0)
         rows = ledger.claim(run.campaign, run.judge, lease, count)
     prepared = preparer.prepare_all(rows)
     known = find_stored_results(prepared)

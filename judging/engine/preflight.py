@@ -219,6 +219,8 @@ async def _renew_lease(
     while (orders := await in_database(lifecycle.renew, run, lease, use)) is not None:
         if orders.wish:
             raise _AbortedError(Ending("stopped"))
+        if orders.closing:
+            raise _AbortedError(Ending.from_stored(orders.closing))
         if orders.paused:
             raise _AbortedError(Ending("stopped", f"{run.lane} is paused: {orders.paused}"))
         if not granted.done() and orders.calls != 0:

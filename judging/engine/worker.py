@@ -1,4 +1,7 @@
-"""Work on a run from its lease to its end, in the foreground and in workers alike."""
+"""Work on a run from its lease to its end, in the foreground and in workers alike.
+
+The worker that leads the run calls `work`, and the others on it call `assist`.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from django.db import Error, InterfaceError, OperationalError, connection
 from judging import lanes, manifest
 from judging.backends.base import Backend, Findings
 from judging.costs import format_money
-from judging.engine import Control, Ending, run_engine
+from judging.engine import Control, Ending, loop, run_engine
 from judging.engine.preflight import RefusedRunError, detect_change, probe_run, store_probes
 from judging.judge_backends import build_backend
 from judging.models import ACTIVE, JudgeRun
 from judging.prompts.request import Preparer
 from judging.retries import Patience
-from judging.runs import ledger, lifecycle, planning
+from judging.runs import ledger, lifecycle, planning, prompts, shards
 from judging.runs.grants import is_shared
 from judging.runs.rests import is_resting
 
@@ -38,6 +41,8 @@ _STATES = {
     "stopped": State.INTERRUPTED,
     "cancelled": State.CANCELLED,
 }
+_CLOSES = ("fatal", "budget", "crashed", "fruitless", "rest")
+"""The endings of one worker that end the run for all, or have it rest."""
 
 
 def work(
@@ -58,9 +63,10 @@ def work(
         backend = backend or build_backend(run.judge)
         ending = _work(run, lease, control, backend, patience, on_findings)
         _release(run, lease, ending)
-    except (RefusedRunError, lifecycle.ChangedPromptError) as refused:
+    except (RefusedRunError, prompts.ChangedPromptError) as refused:
         ending = Ending("fatal", str(refused))
-        lifecycle.finish(run, lease, State.STOPPED, ending.error)
+        if _dismiss(run, lease, ending):
+            lifecycle.finish(run, lease, State.STOPPED, ending.error)
     except (OperationalError, InterfaceError):
         # A short database outage must not end the run. Another worker continues it once its lease
         # is released or has expired.
@@ -69,8 +75,48 @@ def work(
             lifecycle.hand_over(run, lease)
         raise
     except Exception as error:
-        lifecycle.finish(run, lease, State.STOPPED, f"{type(error).__name__}: {error}")
+        ending = Ending("crashed", f"{type(error).__name__}: {error}")
+        if _dismiss(run, lease, ending):
+            lifecycle.finish(run, lease, State.STOPPED, ending.error)
         raise
+    return ending
+
+
+def assist(
+    run: JudgeRun,
+    lease: uuid.UUID,
+    control: Control | None = None,
+    backend: Backend | None = None,
+    patience: Patience | None = None,
+) -> Ending:
+    """Work on a run that another worker leads, under the lease of one's own shard.
+
+    What ends the run is left to its leader, unless it has none.
+    """
+    control, wrong = control or Control(), None
+    try:
+        backend = backend or build_backend(run.judge)
+        if recall := getattr(backend, "recall", None):
+            recall(run.manifest["probe"]["facts"] if "probe" in run.manifest else {})
+        preparer = Preparer(run.campaign, run.judge, prompts.prompt_of(run), backend)
+        with _gc_frozen():
+            engine = _run_engine(run, lease, preparer, control, patience)
+            ending = _note_lane(run, engine)
+    except (OperationalError, InterfaceError):
+        with suppress(Error):
+            connection.close()
+            shards.leave(run, lease)
+        raise
+    except Exception as error:
+        wrong, ending = error, Ending("crashed", f"{type(error).__name__}: {error}")
+    if ending.how in _CLOSES:
+        shards.close(run, ending.stored())
+    shards.leave(run, lease)
+    # A run without a leader would otherwise wait for the next one, on a paused lane for ever.
+    if ending.how in _CLOSES and (leading := lifecycle.lease_run(run, is_paused=True)):
+        _release(run, leading, ending)
+    if wrong is not None:
+        raise wrong
     return ending
 
 
@@ -82,7 +128,7 @@ def _work(
     patience: Patience | None,
     on_findings: Callable[[Findings], None],
 ) -> Ending:
-    preparer = Preparer(run.campaign, run.judge, lifecycle.prompt_of(run), backend)
+    preparer = Preparer(run.campaign, run.judge, prompts.prompt_of(run), backend)
     findings = probe_run(run, lease, backend, control)
     if isinstance(findings, Ending):
         return _note_lane(run, findings)
@@ -90,6 +136,7 @@ def _work(
     if run.queued and not manifest.has_begun(run) and not _plan(run, lease):
         return Ending("lost")
     manifest.begin(run, backend, findings)
+    control.begun()
     with _gc_frozen():
         ending = _note_lane(run, _run_to_end(run, lease, preparer, control, patience))
     store_probes(run, backend)
@@ -118,25 +165,85 @@ def _run_to_end(
     patience: Patience | None,
 ) -> Ending:
     """Run the engine until nothing is left, including assignments that were added meanwhile."""
-    deaths, done = 0, run.done
     while True:
         before = ledger.count_by_status(run.campaign, run.judge)
-        ending = run_engine(run, lease, preparer, run.most_at_once, patience, control)
-        if ending.how == "died":
-            if not lifecycle.take_back(run, lease):
-                return Ending("lost")
-            run.refresh_from_db(fields=["done"])
-            deaths, done = (1 if run.done > done else deaths + 1), run.done
-            if deaths >= MOST_DEATHS:
-                return Ending("fatal", f"{ending.error} {deaths} times in a row")
+        ending = _run_engine(run, lease, preparer, control, patience)
+        if ending.how != "finished":
+            return ending
+        if (others := _await_others(run, lease, control)) is not None:
+            if others.how != "finished":
+                return others
             continue
-        if ending.how != "finished" or lifecycle.remaining_assignments(run) == 0:
+        if lifecycle.remaining_assignments(run) == 0:
             return ending
         if not _plan(run, lease):
             return Ending("lost")
         after = ledger.count_by_status(run.campaign, run.judge)
         if not ledger.count_unfinished(after) or after == before:
             return ending
+
+
+def _run_engine(
+    run: JudgeRun,
+    lease: uuid.UUID,
+    preparer: Preparer,
+    control: Control,
+    patience: Patience | None,
+) -> Ending:
+    """Run the engine, again if the process that asks was killed."""
+    deaths, done = 0, run.done
+    while True:
+        ending = run_engine(run, lease, preparer, run.most_at_once, patience, control)
+        if ending.how != "died":
+            return ending
+        if not lifecycle.take_back(run, lease):
+            return Ending("lost")
+        run.refresh_from_db(fields=["done"])
+        deaths, done = (1 if run.done > done else deaths + 1), run.done
+        if deaths >= MOST_DEATHS:
+            return Ending("fatal", f"{ending.error} {deaths} times in a row")
+
+
+def _await_others(run: JudgeRun, lease: uuid.UUID, control: Control) -> Ending | None:
+    """Wait until no other worker is on the run. None once that is so.
+
+    Return an ending if the run ends meanwhile for another reason. The ending `finished` says that
+    there is something to claim again, since another worker left it.
+    """
+    since = time.monotonic()
+    while shards.count_assistants(run):
+        time.sleep(loop.RENEW_SECONDS)
+        if (orders := lifecycle.renew(run, lease)) is None:
+            return Ending("lost")
+        if orders.wish:
+            return Ending("cancelled" if orders.wish == JudgeRun.Wish.CANCEL else "stopped")
+        if orders.closing:
+            return Ending.from_stored(orders.closing)
+        if control.stopped:
+            return Ending("stopped")
+        if ledger.has_more(run):
+            return Ending("finished")
+        if control.seconds is not None and time.monotonic() - since > control.seconds:
+            return Ending("time")
+    if run.workers > 1:
+        # What a dead one has left since the last renewal.
+        return Ending("lost") if lifecycle.renew(run, lease) is None else _more(run)
+    return None
+
+
+def _more(run: JudgeRun) -> Ending | None:
+    return Ending("finished") if ledger.has_more(run) else None
+
+
+def _dismiss(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> bool:
+    """Have the other workers leave, and wait until they have. Return False if the lease is lost."""
+    if shards.count_assistants(run):
+        shards.close(run, ending.stored())
+    while shards.count_assistants(run):
+        if lifecycle.renew(run, lease) is None:
+            return False
+        time.sleep(loop.RENEW_SECONDS)
+    return True
 
 
 def _plan(run: JudgeRun, lease: uuid.UUID) -> bool:
@@ -167,10 +274,12 @@ def _release(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
     wished = lifecycle.wished_state(run) if ending.how in ("stopped", "cancelled") else ""
     if ending.how == "lost":
         return
-    if ending.how == "rest":
-        lifecycle.rest(run, lease, ending.until, ending.error)
-    elif ending.how == "time" or (ending.how == "stopped" and run.queued and not wished):
+    if ending.how == "time" or (ending.how == "stopped" and run.queued and not wished):
         lifecycle.hand_over(run, lease)
+    elif not _dismiss(run, lease, ending):
+        return
+    elif ending.how == "rest":
+        lifecycle.rest(run, lease, ending.until, ending.error)
     elif lifecycle.finish(run, lease, wished or _STATES[ending.how], ending.error):
         manifest.end(run, limits=ending.limits)
         JudgeRun.objects.filter(pk=run.pk).update(ended_early=ending.reason)

@@ -1,9 +1,9 @@
 """The ledger of a judge over a campaign: claim, lease, close and count its assignments.
 
-Each request has one assignment. It is open, leased under the run's lease, or closed. Every change
-is conditional, so that a late process changes nothing. An assignment whose worker died gets a
-strike, which its answer removes. With two strikes it is asked alone, so that it cannot affect other
-assignments. With three it is closed.
+Each request has one assignment. It is open, leased under the lease of one of the run's workers, or
+closed. Every change is conditional, so that a late process changes nothing. An assignment whose
+worker died gets a strike, which its answer removes. With two strikes it is asked alone, so that it
+cannot affect other assignments. With three it is closed.
 
 Transactions over a run and its assignments block other workers, so they must be short
 (`brief_transaction`).
@@ -74,7 +74,11 @@ def _open_query(count: int) -> PreparedModels[Assignment]:
             status=Status.OPEN,
             id__gt=Parameter("after"),
         )
-        return open_ones.exclude(strike__count__gte=Parameter("struck")).order_by("id")[:count]
+        rows = open_ones.exclude(strike__count__gte=Parameter("struck")).order_by("id")
+        if connection.features.has_select_for_update_skip_locked:
+            # Workers that claim at the same time get different rows.
+            rows = rows.select_for_update(skip_locked=True, of=("self",))
+        return rows[:count]
 
     return PreparedModels(build, {"": _COLUMNS})
 
@@ -104,6 +108,11 @@ def brief_transaction() -> Iterator[None]:
         yield
 
 
+def lock(runs: QuerySet[JudgeRun]) -> None:
+    """Lock runs until the transaction ends. Calls can still be stored meanwhile."""
+    list(runs.select_for_update(no_key=True, of=("self",)).values_list("pk", flat=True))
+
+
 def assignments_of(campaign: Campaign, judge: Judge) -> QuerySet[Assignment]:
     return Assignment.objects.filter(item__campaign=campaign, rater=judge.rater_id)
 
@@ -114,18 +123,27 @@ def claim(campaign: Campaign, judge: Judge, lease: uuid.UUID, count: int) -> lis
     Assignments with two strikes come last, one at a time, and only while nothing else is leased. So
     an empty list may mean that such an assignment is waiting for others to close.
     """
+    with transaction.atomic():
+        rows = _next(campaign, judge, lease, count)
+        rows = _lease_to(lease, rows)
+    attach_items(campaign, rows)
+    return rows
+
+
+def _next(campaign: Campaign, judge: Judge, lease: uuid.UUID, count: int) -> list[Assignment]:
     ours = campaign.pk, judge.rater_id, count
     # Without a starting position, PostgreSQL would scan all closed assignments each time.
     rows = open_assignments(*ours, struck=ALONE, after=_positions.get(lease, 0))
     if len(rows) < count:
         rows = open_assignments(*ours, struck=ALONE)
-    if not rows and count > 0 and not _leased(campaign, judge).exists():
-        struck = assignments_of(campaign, judge).filter(status=OPEN, strike__count__gte=ALONE)
-        rows = list(struck.order_by("id")[:1])
-    elif rows:
+    if rows:
         _remember_position(lease, rows[-1].pk)
-    rows = _lease_to(lease, rows)
-    attach_items(campaign, rows)
+    elif count > 0:
+        # Of several workers, one at a time looks whether it may ask such an assignment alone.
+        lock(JudgeRun.objects.filter(shards__lease=lease))
+        if not _leased(campaign, judge).exists():
+            struck = assignments_of(campaign, judge).filter(status=OPEN, strike__count__gte=ALONE)
+            rows = list(struck.order_by("id")[:1])
     return rows
 
 
@@ -153,23 +171,45 @@ def _leased(campaign: Campaign, judge: Judge) -> QuerySet[Assignment]:
 
 
 def reopen(campaign: Campaign, judge: Judge) -> None:
-    """Reopen the leased assignments without a strike. The caller has the run's lease."""
+    """Reopen the leased assignments without a strike. The caller is alone on the run."""
     _leased(campaign, judge).update(status=OPEN, lease=None)
 
 
-def take_over(run: JudgeRun) -> int:
-    """Reopen a dead worker's assignments, with a strike each. Return how many were closed instead.
+def give_back(campaign: Campaign, judge: Judge, lease: uuid.UUID) -> None:
+    """Reopen the assignments of one worker without a strike."""
+    _leased(campaign, judge).filter(lease=lease).update(status=OPEN, lease=None)
 
-    The caller has just acquired the run's lease, so anything still leased belonged to a dead
-    worker.
+
+def has_more(run: JudgeRun) -> bool:
+    """Return whether a run has an open assignment that another worker may claim now."""
+    rows = assignments_of(run.campaign, run.judge)
+    unstruck = rows.filter(status=OPEN).exclude(strike__count__gte=ALONE)
+    return unstruck.exists() and left_to_claim(run) != 0
+
+
+def left_to_claim(run: JudgeRun) -> int | None:
+    """Return how many assignments the run's limit leaves for all its workers. None for no limit."""
+    if run.limit is None:
+        return None
+    run.refresh_from_db(fields=["done", "failures"])
+    return max(0, run.limit - run.done - run.failed - _leased(run.campaign, run.judge).count())
+
+
+def take_over(run: JudgeRun, living: Sequence[uuid.UUID] = ()) -> int:
+    """Reopen dead workers' assignments, with a strike each. Return how many were closed instead.
+
+    Anything that is leased under no `living` lease belonged to a dead worker.
     """
     campaign, judge = run.campaign, run.judge
-    left = list(_leased(campaign, judge).values_list("pk", flat=True))
+    dead = _leased(campaign, judge).exclude(lease__in=living)
+    left = list(dead.values_list("pk", flat=True))
+    if not left:
+        return 0
     for start in range(0, len(left), CHUNK):
         _strike(left[start : start + CHUNK])
-    _leased(campaign, judge).update(status=OPEN, lease=None)
+    dead.update(status=OPEN, lease=None)
     struck = assignments_of(campaign, judge).filter(status=OPEN, strike__count__gte=POISONED)
-    return _poison(run, list(struck)) if left else 0
+    return _poison(run, list(struck))
 
 
 def _strike(rows: list[int]) -> None:

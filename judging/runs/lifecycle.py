@@ -9,8 +9,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,16 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from annotation.answers.submission import LostLeaseError
-from annotation.models import Campaign, CarriedAnswer
-from annotation.registry import get_protocol
+from annotation.models import Campaign
 from audit.recording import folded, record
 from judging import lanes
-from judging.judge_backends import build_backend
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.examples import KEY as EXAMPLES
 from judging.prompts.examples import sample_examples
-from judging.prompts.request import Preparer
-from judging.prompts.template import Prompt, read_prompt, sha256_of
-from judging.runs import grants, ledger, planning
+from judging.prompts.template import sha256_of
+from judging.runs import grants, ledger, planning, shards
 from judging.runs.fit import check_fit
+from judging.runs.prompts import check_prompt, check_template, prompt_for
 from judging.runs.rests import RESTED, rest_of
 from judging.servers import check_key
 
@@ -40,10 +38,8 @@ _STATE_AFTER_WISH = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
 INTENT = "batch_intent"
 FIRST_ASSIGNMENTS = 1000
 """How many items or units are planned when a run is queued, so that a page does not wait longer."""
+has_lease = shards.has_lease
 _NO_LEASE: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
-
-
-LEASE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
@@ -52,13 +48,19 @@ class Orders:
 
     A person gives a wish, and a number of concurrent calls. `calls` is how many the worker may have
     in flight for the next `grants.SENDS` (None for a judge that asks no server). `paused` says why
-    the server may not be asked at all.
+    the server may not be asked at all. `closing` is the reason for which another worker ends the
+    run, and a worker that `leaves` is one too many. All workers together have spent `tokens` and
+    `cost`.
     """
 
     wish: str = ""
     concurrency: int | None = None
     calls: int | None = None
     paused: str = ""
+    closing: Mapping[str, Any] | None = None
+    leaves: bool = False
+    tokens: int = field(default=0, compare=False)
+    cost: Decimal = field(default=Decimal(0), compare=False)
 
 
 class LeasedRunError(Exception):
@@ -76,64 +78,6 @@ def refuse_lost_lease() -> Iterator[None]:
 
 class BatchOutError(Exception):
     """The judge's requests are in a batch file. Its results must first be loaded or abandoned."""
-
-
-class ChangedPromptError(ValueError):
-    """The prompt is not the one with which this judge started on the campaign."""
-
-
-def prompt_for(judge: Judge, campaign: Campaign) -> str:
-    """Return the text of the judge's file, its own prompt, or that of the campaign's protocol."""
-    return judge.file or judge.prompt or get_protocol(campaign).prompt
-
-
-def checked_prompt(judge: Judge, campaign: Campaign) -> Prompt:
-    """Return the judge's prompt for a campaign, unless it has a judge file with own messages."""
-    text = prompt_for(judge, campaign)
-    return Prompt("", text, sha256_of(text)) if judge.file else read_prompt(text)
-
-
-def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
-    before = JudgeRun.objects.filter(campaign=campaign, judge=judge).exclude(prompt_sha256=prompt)
-    if before.exists():
-        raise _changed_prompt(campaign, judge)
-    carried = CarriedAnswer.objects.filter(
-        response__assignment__item__campaign=campaign,
-        response__assignment__rater=judge.rater_id,
-    )
-    names = list(carried.order_by().values_list("campaign", flat=True).distinct())
-    there = JudgeRun.objects.filter(campaign__name__in=names, judge=judge)
-    if names and there.exclude(prompt_sha256=prompt).exists():
-        raise ChangedPromptError(
-            f"{campaign} carries answers of judge {judge} over from {', '.join(names)}, and the "
-            "prompt has changed since; create a new judge"
-        )
-
-
-def prompt_of(run: JudgeRun) -> Prompt:
-    """Return the prompt that a run started with.
-
-    Raises ChangedPromptError if an update has changed it since.
-    """
-    prompt = checked_prompt(run.judge, run.campaign)
-    if prompt.sha256 != run.prompt_sha256:
-        raise _changed_prompt(run.campaign, run.judge)
-    return prompt
-
-
-def _changed_prompt(campaign: Campaign, judge: Judge) -> ChangedPromptError:
-    return ChangedPromptError(
-        f"the prompt of {campaign.protocol} has changed since judge {judge} started; create a "
-        "new judge, so that one name does not have labels from two prompts"
-    )
-
-
-def check_template(campaign: Campaign, judge: Judge) -> None:
-    """Check that a judge file's first request can be filled in. Raises PromptError."""
-    rows = ledger.assignments_of(campaign, judge).select_related("item__campaign", "item__query")
-    if judge.file and (first := rows.order_by("id").first()):
-        prompt = checked_prompt(judge, campaign)
-        Preparer(campaign, judge, prompt, build_backend(judge)).prepare(first)
 
 
 def runs_without_worker() -> QuerySet[JudgeRun]:
@@ -174,6 +118,7 @@ def start(
     most_tokens: int | None = None,
     most_cost: Decimal | None = None,
     concurrency: int | None = None,
+    workers: int | None = None,
     reuse: str = JudgeRun.Reuse.NEVER,
     go_on: bool = False,
     offline: bool = False,
@@ -208,6 +153,7 @@ def start(
                 most_tokens=most_tokens,
                 most_cost=most_cost,
                 concurrency=concurrency,
+                workers=workers or int(judge.params.get("workers", 1)),
                 reuse=reuse,
                 go_on=go_on or before.filter(go_on=True).exists(),
                 rests_until=None if offline else rest_of(before),
@@ -244,7 +190,7 @@ def _close_dead(campaign: Campaign, judge: Judge) -> None:
             f"its requests are in {place} since run {run.pk}; load the results with {option}, or "
             "abandon them with --stop"
         )
-    if not without_lease(JudgeRun.objects.filter(pk=run.pk)).exists():
+    if not _unattended(JudgeRun.objects.filter(pk=run.pk)).exists():
         so_far = f"{run.done} done and {run.failed} failed so far"
         raise LeasedRunError(f"{run} of judge {judge} is at work, {so_far}")
     intent = run.manifest.get(INTENT, {})
@@ -260,6 +206,11 @@ def _close_dead(campaign: Campaign, judge: Judge) -> None:
         ledger.reopen(campaign, judge)
 
 
+def _unattended(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
+    """Filter runs on which no worker lives."""
+    return shards.without_assistants(without_lease(runs))
+
+
 def batch_place(batch: Mapping[str, Any]) -> tuple[str, str]:
     """Return where a run's requests are, and the option of run_judge that loads their results."""
     name = str(batch["files"][0]["name"])
@@ -273,29 +224,43 @@ def _uses_files(run: JudgeRun) -> bool:
 
 
 def _close(run: JudgeRun, state: str, error: str = "") -> None:
-    JudgeRun.objects.filter(pk=run.pk).update(**_NO_LEASE, state=state, error=error, ended_at=Now())
+    ended = {**_NO_LEASE, "closing": None, "state": state, "error": error, "ended_at": Now()}
+    JudgeRun.objects.filter(pk=run.pk).update(**ended)
     record("run.ended", run.campaign_id, run, state=str(state))
 
 
-def lease_run(run: JudgeRun) -> uuid.UUID | None:
-    """Lease an active run, and return the token. None if that is impossible or its lane is paused.
+def lease_run(run: JudgeRun, is_paused: bool = False) -> uuid.UUID | None:
+    """Lease an active run, and return the token. None if that is impossible.
 
+    It is impossible on a paused lane, unless `is_paused` says that nothing will be asked.
     Assignments that a dead worker left are reopened with a strike (see `judging.runs.ledger`). A
     run with a wish to stop or cancel is ended instead.
     """
     if _end_if_wished(run):
         return None
     token = uuid.uuid4()
-    unheld = without_lease(_while_active(run)).filter(RESTED, lanes.UNPAUSED)
+    unheld = without_lease(_while_active(run)).filter(RESTED)
+    unheld = unheld if is_paused else unheld.filter(lanes.UNPAUSED)
+    if not unheld.exists():
+        return None
     with transaction.atomic():
-        if not unheld.update(lease=token, lease_until=Now() + LEASE, state=State.RUNNING):
+        shards.lead(run, token)
+        leased = {"lease": token, "lease_until": Now() + shards.LEASE, "state": State.RUNNING}
+        if not unheld.update(**leased):
+            transaction.set_rollback(True)
             return None
         run.refresh_from_db(fields=["manifest"])
         if _uses_files(run):
             ledger.reopen(run.campaign, run.judge)
-        elif poisoned := ledger.take_over(run):
-            _count_poisoned(run, poisoned)
+        else:
+            take_over(run)
     return token
+
+
+def take_over(run: JudgeRun) -> None:
+    """Take over what dead workers left. The caller leads the run."""
+    if poisoned := shards.take_over(run):
+        _count_poisoned(run, poisoned)
 
 
 def take_back(run: JudgeRun, token: uuid.UUID) -> bool:
@@ -306,30 +271,38 @@ def take_back(run: JudgeRun, token: uuid.UUID) -> bool:
     with transaction.atomic():
         if not has_lease(run, token):
             return False
-        if poisoned := ledger.take_over(run):
+        if poisoned := ledger.take_over(run, shards.other_leases(run, token)):
             _count_poisoned(run, poisoned)
         grants.leave(token)
     return True
 
 
 def _count_poisoned(run: JudgeRun, rows: int) -> None:
+    ledger.lock(JudgeRun.objects.filter(pk=run.pk))
     run.refresh_from_db(fields=["failures"])
     failures = run.failures | {"error": run.failures.get("error", 0) + rows}
     JudgeRun.objects.filter(pk=run.pk).update(failures=failures)
 
 
 def renew(run: JudgeRun, token: uuid.UUID, use: grants.Use | None = None) -> Orders | None:
-    """Extend the lease and store the engine's state. Return None if the lease was lost.
+    """Extend a worker's lease and store its state. Return None if the lease was lost.
 
-    With `use` it also renews the calls that were granted, and without it returns them.
+    With `use` it also renews the calls that were granted, and without it returns them. A leader
+    takes over what dead workers left.
     """
-    leased, state = _leased_by(run, token), use or grants.Use()
+    state = use or grants.Use()
     with transaction.atomic():
-        if not leased.update(
-            lease_until=Now() + LEASE, in_flight=state.in_flight, allowed=state.allowed
-        ):
+        number = shards.renew(run, token, state.in_flight, state.allowed)
+        led = {"lease_until": Now() + shards.LEASE, **shards.sums(run)}
+        holds = _leased_by(run, token) if number == shards.LEADER else _while_active(run)
+        if number is None or not holds.exists():
+            transaction.set_rollback(True)
             return None
-        orders = Orders(*leased.values_list("wish", "concurrency").get())
+        if number == shards.LEADER:
+            holds.update(**led)
+            if run.workers > 1:
+                take_over(run)
+        orders = _orders(holds.only(*ORDERED).get(), number)
     if use is None:
         grants.return_all(token)
         return orders
@@ -341,9 +314,20 @@ def renew(run: JudgeRun, token: uuid.UUID, use: grants.Use | None = None) -> Ord
     return replace(orders, calls=sum(each.calls for each in granted), paused=paused)
 
 
-def has_lease(run: JudgeRun, token: uuid.UUID) -> bool:
-    """Return whether the token has the lease, and lock the run until the transaction ends."""
-    return bool(_leased_by(run, token).select_for_update().values_list("pk", flat=True))
+ORDERED = (
+    "wish", "concurrency", "closing", "workers", "prompt_tokens", "completion_tokens", "cost",
+)  # fmt: skip
+
+
+def _orders(run: JudgeRun, number: int) -> Orders:
+    return Orders(
+        run.wish,
+        run.concurrency,
+        closing=run.closing,
+        leaves=number >= run.workers,
+        tokens=run.prompt_tokens + run.completion_tokens,
+        cost=run.cost,
+    )
 
 
 def finish(run: JudgeRun, token: uuid.UUID, state: str, error: str = "") -> bool:
@@ -352,8 +336,12 @@ def finish(run: JudgeRun, token: uuid.UUID, state: str, error: str = "") -> bool
     A wish to cancel that arrives at the last moment is respected.
     """
     with transaction.atomic():
+        if not shards.has_lease(run, token):
+            return False
+        shards.release_all(run)
         # Locked until the end, so that no other process takes the run before it is closed.
-        if (leased := _leased_by(run, token).select_for_update().first()) is None:
+        if (leased := _leased_by(run, token).select_for_update(no_key=True).first()) is None:
+            transaction.set_rollback(True)
             return False
         if leased.wish == Wish.CANCEL:
             state = State.CANCELLED
@@ -371,18 +359,19 @@ def _settle_assignments(run: JudgeRun, state: str) -> None:
 
 
 def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
-    """Release the lease and leave the run to the next worker, or end it if requested."""
+    """Release the leader's lease and leave the run to the next, or end it if requested."""
     with transaction.atomic():
+        shards.release(run, token)
         if _leased_by(run, token).update(**_NO_LEASE):
             grants.release(token)
-            ledger.reopen(run.campaign, run.judge)
+            ledger.give_back(run.campaign, run.judge, token)
     _end_if_wished(run)
 
 
 def rest(run: JudgeRun, token: uuid.UUID, until: datetime | None, why: str) -> None:
     """Release the lease, and have the run rest until a time. Then it is taken up by itself."""
     with transaction.atomic():
-        if _leased_by(run, token).update(rests_until=until, error=why):
+        if _leased_by(run, token).update(rests_until=until, error=why, closing=None):
             hand_over(run, token)
 
 
@@ -432,9 +421,13 @@ def _wish(run: JudgeRun, wish: str) -> bool:
 
 def _end_if_wished(run: JudgeRun) -> bool:
     """End a run that has a wish and no process. Return whether that happened."""
+    unheld = _unattended(_while_active(run)).exclude(wish=Wish.NONE)
+    if not unheld.exists():
+        return False
     with transaction.atomic():
-        unheld = without_lease(_while_active(run)).exclude(wish=Wish.NONE)
-        if (wished := unheld.select_for_update().first()) is None:
+        shards.release_all(run)
+        if (wished := unheld.select_for_update(no_key=True, of=("self",)).first()) is None:
+            transaction.set_rollback(True)
             return False
         state = _STATE_AFTER_WISH[Wish(wished.wish)]
         _close(wished, state)
@@ -444,7 +437,7 @@ def _end_if_wished(run: JudgeRun) -> bool:
 
 def apply_wishes() -> None:
     """End every run that has a wish and no process, even on a paused lane."""
-    for run in without_lease(JudgeRun.objects.filter(state__in=ACTIVE)).exclude(wish=Wish.NONE):
+    for run in _unattended(JudgeRun.objects.filter(state__in=ACTIVE)).exclude(wish=Wish.NONE):
         _end_if_wished(run)
 
 
@@ -465,6 +458,15 @@ def set_concurrency(run: JudgeRun, calls: int) -> bool:
         changed = bool(_while_active(run).update(concurrency=max(1, calls)))
         if changed:
             record("run.changed", run.campaign_id, run, concurrency=max(1, calls))
+    return changed
+
+
+def set_workers(run: JudgeRun, workers: int) -> bool:
+    """Set how many workers may be on a run, at least 1. Return False if it has already ended."""
+    with transaction.atomic():
+        changed = bool(_while_active(run).update(workers=max(1, workers)))
+        if changed:
+            record("run.changed", run.campaign_id, run, workers=max(1, workers))
     return changed
 
 

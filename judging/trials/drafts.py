@@ -23,8 +23,8 @@ from judging.models import Judge
 from judging.prompts.perturbations import DRAFT, GUIDELINE
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.runs.ledger import assignments_of
-from judging.runs.lifecycle import prompt_for
 from judging.runs.planning import plan_copies
+from judging.runs.prompts import prompt_for
 from judging.trials.perturbed_judges import COPIED_FIELDS, MAX_BASE_LENGTH
 
 PROMPT = "prompt"

@@ -40,7 +40,7 @@ from judging.prompts.isolation import request_parts
 from judging.prompts.perturbations import order_of_fields
 from judging.prompts.request import Prepared, Preparer
 from judging.runs.fit import check_file
-from judging.runs.lifecycle import checked_prompt
+from judging.runs.prompts import checked_prompt
 from judging.servers import GUARDED, check_key
 from tandem.messages import Message
 from tandem.protocols.validation import Problem, RefusedError

@@ -17,7 +17,7 @@ from judging.prompts.perturbations import FAMILIES, KINDS, read_paraphrase
 from judging.prompts.perturbations import VERSION as ATTACKS_VERSION
 from judging.prompts.template import sha256_of
 from judging.runs.ledger import assignments_of
-from judging.runs.lifecycle import prompt_for
+from judging.runs.prompts import prompt_for
 from judging.trial_effects import asks_for_mass, summarise_masses
 from tandem.protocols.base import kinds_of
 

@@ -54,6 +54,7 @@ from judging.display import (
     describe_status,
     first_batch_file,
     is_cut,
+    is_leased,
     logprob_facts,
     make_displayable,
     progress_of,
@@ -67,10 +68,11 @@ from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError
-from judging.run_forms import CampaignForm, ConcurrencyForm, StartForm
+from judging.run_forms import CampaignForm, SpeedForm, StartForm
 from judging.runs import ledger
 from judging.runs import lifecycle as runs
-from judging.runs.lifecycle import checked_prompt
+from judging.runs.prompts import checked_prompt
+from judging.runs.shards import count_assistants
 from judging.servers import missing_key
 from judging.tasks import NOT_STARTED, NothingOpenError, begin, go_on, resume
 from judging.trial_effects import mass_warning
@@ -256,7 +258,7 @@ def _answered_before(judge: Judge, campaign: Campaign) -> int:
 @role_required(*READERS)
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     found = visible_run(request, pk)
-    form = ConcurrencyForm(initial={"concurrency": found.most_at_once})
+    form = _speed_form(found)
     return render(request, "judges/run.html", {**_context(found), "form": form})
 
 
@@ -271,6 +273,10 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
+def _speed_form(run: JudgeRun) -> SpeedForm:
+    return SpeedForm(initial={"concurrency": run.most_at_once, "workers": run.workers})
+
+
 def _context(found: JudgeRun) -> dict[str, Any]:
     progress = progress_of(found)
     masses = found.manifest.get("label_mass")
@@ -280,6 +286,7 @@ def _context(found: JudgeRun) -> dict[str, Any]:
         "warnings": warnings_of(found),
         "offered": found.manifest.get("probe", {}).get("facts", {}).get("offers_decisions", ""),
         "low_mass": mass_warning(masses) if masses else "",
+        "at_work": count_assistants(found) + is_leased(found),
         "left": seconds_in_words(progress.left),
         "per_minute": round(progress.rate * 60, 1) if progress.rate else None,
     }
@@ -288,16 +295,19 @@ def _context(found: JudgeRun) -> dict[str, Any]:
 @require_POST
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop or cancel a run, resume its server, work on it here, or set its concurrency.
+    """Stop or cancel a run, resume its server, work on it here, or set its speed.
 
     A run that ended early goes on as a new run.
     """
     found, given = managed_run(request, pk), request.POST.get("order", "")
-    if given == "concurrency":
-        form = ConcurrencyForm(request.POST)
+    if given == "speed":
+        form = SpeedForm(request.POST)
         if not form.is_valid():
             return render(request, "judges/run.html", {**_context(found), "form": form}, status=422)
-        runs.set_concurrency(found, form.cleaned_data["concurrency"])
+        if form.cleaned_data["concurrency"] != found.most_at_once:
+            runs.set_concurrency(found, form.cleaned_data["concurrency"])
+        if form.cleaned_data["workers"] != found.workers:
+            runs.set_workers(found, form.cleaned_data["workers"])
     elif given == "stop":
         runs.ask_to_stop(found)
     elif given == "cancel":
@@ -308,7 +318,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
         try:
             return redirect("judge-run", go_on(found).pk)
         except (NothingOpenError, *NOT_STARTED) as error:
-            form = ConcurrencyForm(initial={"concurrency": found.most_at_once})
+            form = _speed_form(found)
             context = {**_context(found), "form": form, "problem": as_sentence(error)}
             return render(request, "judges/run.html", context, status=409)
     elif given == "here" and describe_status(found).untaken:

@@ -238,12 +238,14 @@ class Campaign(Resource):
         most_tokens: int | None = None,
         most_cost: float | None = None,
         concurrency: int | None = None,
+        workers: int | None = None,
         reuse: str = "never",
     ) -> Run:
         """Start a judge over everything that it has no result for. A worker of the site runs it.
 
         The budget is `limit` requests, `most_tokens` tokens, and `most_cost` US dollars, which
-        applies only if the model's price is known. An active run is returned as it is.
+        applies only if the model's price is known. Up to `workers` processes work on it at once.
+        An active run is returned as it is.
         """
         cost = None if most_cost is None else f"{most_cost:.6f}"
         order = {
@@ -253,6 +255,7 @@ class Campaign(Resource):
             "most_tokens": most_tokens,
             "most_cost": cost,
             "concurrency": concurrency,
+            "workers": workers,
             "reuse": reuse,
         }
         return Run(self.site, self.site.transport.post("runs/", order).data)

@@ -334,8 +334,11 @@ class TestRuns:
         order = f"runs/{pk}/order/"
         run = rita.post(order, {"order": "concurrency", "concurrency": 3}).json()
         assert run["concurrency"] == 3
-        (wrong,) = assert_error(rita.post(order, {"order": "concurrency"}), 422)
-        assert wrong["field"] == "concurrency"
+        run = rita.post(order, {"order": "workers", "workers": 2}).json()
+        assert run["workers"] == 2
+        for name in ("concurrency", "workers"):
+            (wrong,) = assert_error(rita.post(order, {"order": name}), 422)
+            assert wrong["field"] == name
         assert rita.post(order, {"order": "stop"}).json()["state"] == "interrupted"
         assert_error(rita.post(order, {"order": "stop"}), 409)
         assert_error(rita.post(order, {"order": "resume"}), 409)

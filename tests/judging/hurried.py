@@ -20,9 +20,9 @@ from judging.backends.base import Request
 
 def hurry(seconds: float) -> None:
     from judging import engine
-    from judging.runs import grants, lifecycle
+    from judging.runs import grants, shards
 
-    lifecycle.LEASE = timedelta(seconds=seconds)
+    shards.LEASE = timedelta(seconds=seconds)
     engine.loop.RENEW_SECONDS = seconds / 4
     grants.SENDS = timedelta(seconds=seconds)
     renew = grants.renew

@@ -17,7 +17,7 @@ from judging.floor import get_floor
 from judging.manifest import manifest_of
 from judging.models import JudgeCall
 from judging.prompts.perturbations import exchange_texts, read_paraphrase, remove_texts
-from judging.runs.lifecycle import prompt_for
+from judging.runs.prompts import prompt_for
 from tests.blind_cast import needed_study_before
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge, run_scripted

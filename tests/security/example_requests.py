@@ -740,7 +740,7 @@ EXAMPLES: dict[str, list[Builder]] = {
         lambda w: Example("run.started", _at(w, "campaign-baseline", w.closed.pk), {})
     ],
     "judge-run-order": [
-        _ordering("concurrency", "run.changed", concurrency=3),
+        _ordering("speed", "run.changed", concurrency=3, workers=1),
         _ordering("stop", "run.stopped"),
         _ordering("cancel", "run.stopped"),
     ],

@@ -20,7 +20,7 @@ from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import lifecycle
+from judging.runs import prompts
 from tests.judging.cast import campaign_of, command, query
 from tests.patience import PATIENCE
 from tests.vllm import serving
@@ -128,7 +128,7 @@ def campaign_over(batch: str, folder: Path, questions: int = QUESTIONS) -> Campa
 
 def messages_of(campaign: Campaign, rater: Judge) -> Iterator[list[list[dict[str, Any]]]]:
     """What was asked of each item, request by request."""
-    prompt = read_prompt(lifecycle.prompt_for(rater, campaign))
+    prompt = read_prompt(prompts.prompt_for(rater, campaign))
     preparer = Preparer(campaign, rater, prompt, build_backend(rater))
     rows = Assignment.objects.filter(item__campaign=campaign, rater=rater.rater)
     for _, group in itertools.groupby(rows.order_by("item", "id"), lambda row: row.item_id):

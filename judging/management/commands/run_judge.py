@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +31,25 @@ from judging.engine.worker import await_rest, status_line, summary, work
 from judging.estimate import estimate
 from judging.manifest import cut_prompts_warning
 from judging.models import ACTIVE, Judge, JudgeRun
+from judging.params import MOST_WORKERS
 from judging.prompts.template import PromptError
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, prompts
 from judging.runs.rests import describe_rest, is_resting
-from judging.tasks import leave_to_workers
+from judging.tasks import call_for_others, leave_to_workers
 from tandem.verbs import verb_of
 
 PATIENCE_SECONDS = 30
 LOOK_SECONDS = 0.5
-TERMS = ("limit", "concurrency", "most_tokens", "most_cost")
+TERMS = ("limit", "concurrency", "workers", "most_tokens", "most_cost")
 REFUSALS = (
-    lifecycle.ChangedPromptError,
+    prompts.ChangedPromptError,
     lifecycle.LeasedRunError,
     lifecycle.BatchOutError,
     SetupError,
     PromptError,
     BatchError,
 )
-ONLINE = ("concurrency", "most_tokens", "most_cost")
+ONLINE = ("concurrency", "workers", "most_tokens", "most_cost")
 Terms = dict[str, Any]
 
 
@@ -66,6 +68,12 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--concurrency", type=int, metavar="N", help="the maximum number of requests at once"
+        )
+        parser.add_argument(
+            "--workers",
+            type=int,
+            metavar="N",
+            help="the maximum number of worker processes, on any machines (the judge's, or 1)",
         )
         parser.add_argument(
             "--most-tokens", type=int, metavar="N", help="stop after this many tokens"
@@ -108,6 +116,8 @@ class Command(BaseCommand):
         for name, value in terms.items():
             if value is not None and not value > 0:
                 raise CommandError(f"--{name.replace('_', '-')} is not above 0; give a number.")
+        if terms["workers"] and terms["workers"] > MOST_WORKERS:
+            raise CommandError(f"--workers is above {MOST_WORKERS}; give a smaller number.")
         terms |= {name: options[name] for name in ("reuse", "go_on")}
         campaign = campaign_called(options["campaign"])
         judge = judge_called(options["judge"])
@@ -189,7 +199,8 @@ class Command(BaseCommand):
         waiting, limit = ledger.count_waiting(campaign, judge), terms["limit"]
         total = min(waiting, limit) if limit else waiting
         with self.progress("judged", total) as tick:
-            control = Control(progress=tick, trouble=self.say_trouble)
+            call = partial(call_for_others, run)
+            control = Control(progress=tick, trouble=self.say_trouble, begun=call)
             with stop_on_signals(control):
                 ending = self.work(run, lease, control)
         line = f"{str(run).capitalize()} of judge {judge} over {campaign}: {summary(run)}"

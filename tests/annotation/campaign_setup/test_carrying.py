@@ -19,7 +19,7 @@ from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, CarriedAnswer, Rater, User, rater_of
 from annotation.people.membership import exclude
 from datasets.models import Batch
-from judging.runs.lifecycle import ChangedPromptError, check_prompt
+from judging.runs.prompts import ChangedPromptError, check_prompt
 from tests.annotation.derivation.cast import BATCH, PEOPLE, batch, label
 from tests.api.cast import script_of
 from tests.cast import exported, run, write_lines

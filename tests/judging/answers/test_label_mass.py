@@ -15,8 +15,8 @@ from judging.models import Judge
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.runs.ledger import assignments_of
-from judging.runs.lifecycle import prompt_for
 from judging.runs.planning import TrialSample, plan_trial, trial_sample_for
+from judging.runs.prompts import prompt_for
 from judging.trial_effects import mass_warning, summarise_masses
 from judging.trials.perturbed_judges import TrialError, ensure_trials
 from tests.judging.answers.test_logprobs import logprobs_of

@@ -20,9 +20,9 @@ from datetime import timedelta
 from django.core.management import call_command
 from judging.batch_api import format as parts
 from judging.batch_api import requests
-from judging.runs import lifecycle
+from judging.runs import shards
 
-lifecycle.LEASE = timedelta(0)
+shards.LEASE = timedelta(0)
 {dying}
 call_command("run_judge", "--campaign", "c", "--judge", "j", "--batch-file", {path!r})
 """

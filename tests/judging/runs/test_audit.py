@@ -13,7 +13,7 @@ from annotation.models import Campaign
 from audit.models import Event
 from judging import lanes, tasks
 from judging.models import Judge, JudgeRun, Lane, Strike
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, prompts
 from tests.databases import rolling_back, state
 from tests.judging.cast import judge
 from tests.judging.runs.test_runs import SERVER, fresh, held, run_out
@@ -213,7 +213,7 @@ def test_a_change_whose_last_step_fails_is_undone(campaign: Campaign) -> None:
         raise RuntimeError("wrong")
 
     table: list[tuple[Callable[[Campaign], Act], ModuleType, str]] = [
-        (handing_over, ledger, "reopen"),
+        (handing_over, ledger, "give_back"),
         (finishing, ledger, "reopen"),
         (finishing_cancelled, ledger, "cancel"),
         (cancelled_while_unheld, ledger, "cancel"),
@@ -269,7 +269,7 @@ def test_a_run_stores_the_options_of_its_start(campaign: Campaign) -> None:
     assert [getattr(fresh(plain), name) for name in kept] == [
         None, False, None, None, None, "never", plain.state, "",
     ]  # fmt: skip
-    assert plain.prompt_sha256 == lifecycle.sha256_of(lifecycle.prompt_for(rater, campaign))
+    assert plain.prompt_sha256 == lifecycle.sha256_of(prompts.prompt_for(rater, campaign))
     JudgeRun.objects.update(state="done")
     terms: dict[str, Any] = {"most_tokens": 5, "most_cost": 2, "concurrency": 3, "reuse": "all"}
     given = fresh(lifecycle.start(campaign, rater, 7, True, **terms))

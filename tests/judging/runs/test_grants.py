@@ -17,6 +17,8 @@ from judging.runs import grants, lifecycle
 from judging.runs.grants import Granted, Use, spread
 from tests.judging.cast import judge
 
+pytestmark = pytest.mark.postgresql
+
 START = datetime(2126, 1, 1, tzinfo=UTC)
 SENDS = grants.SENDS.total_seconds()
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign
 from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
-from judging.runs import ledger, lifecycle, planning
+from judging.runs import ledger, lifecycle, planning, prompts
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 UNITS, ITEMS = 12, 4
@@ -121,7 +121,7 @@ def test_a_changed_prompt_needs_a_new_judge(
     run = lifecycle.start(campaign, rater)
     lifecycle.finish(run, lifecycle.lease_run(run) or uuid.uuid4(), "done")
     monkeypatch.setattr(lifecycle, "prompt_for", lambda judge, campaign: "another")
-    with pytest.raises(lifecycle.ChangedPromptError, match="create a new judge"):
+    with pytest.raises(prompts.ChangedPromptError, match="create a new judge"):
         lifecycle.start(campaign, rater)
 
 

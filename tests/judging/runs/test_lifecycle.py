@@ -19,7 +19,7 @@ from judging.backends.base import SetupError
 from judging.engine import Control, Ending, worker
 from judging.engine.loop import GRACE_SECONDS, drain_calls
 from judging.models import Judge, JudgeRun, Key, Lane, Strike
-from judging.runs import ledger, lifecycle, planning
+from judging.runs import ledger, lifecycle, planning, prompts
 from judging.runs.fit import check_file
 from judging.runs.grants import Use
 from judging.runs.lifecycle import (
@@ -258,14 +258,14 @@ class TestOneOfTwoRuns:
         self, campaign: Campaign, other: JudgeRun
     ) -> None:
         own = Judge(file="of its file", prompt="its own")
-        assert lifecycle.prompt_for(own, campaign) == "of its file"
+        assert prompts.prompt_for(own, campaign) == "of its file"
         own.file = ""
-        assert lifecycle.prompt_for(own, campaign) == "its own"
+        assert prompts.prompt_for(own, campaign) == "its own"
         own.prompt = ""
-        assert lifecycle.prompt_for(own, campaign) == get_protocol(campaign).prompt
+        assert prompts.prompt_for(own, campaign) == get_protocol(campaign).prompt
         JudgeRun.objects.filter(pk=other.pk).update(prompt_sha256="0" * 64)
         assert lifecycle.start(campaign, judge("first")).prompt_sha256 != "0" * 64
-        with pytest.raises(lifecycle.ChangedPromptError):
+        with pytest.raises(prompts.ChangedPromptError):
             lifecycle.start(campaign, other.judge)
 
 

@@ -241,13 +241,26 @@ def recorded(run: JudgeRun, token: uuid.UUID) -> None:
 @pytest.mark.postgresql
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
 @pytest.mark.every_case
-@pytest.mark.parametrize("action", [ended, heeded, begun_anew, recorded, lifecycle.has_lease])
-def test_changing_a_run_locks_its_row(campaign: Campaign, action: Any) -> None:
+@pytest.mark.parametrize(
+    ("action", "table"),
+    [
+        (ended, "judgerun"),
+        (heeded, "judgerun"),
+        (begun_anew, "judgerun"),
+        (recorded, "shard"),
+        (lifecycle.has_lease, "shard"),
+    ],
+)
+def test_changing_a_run_or_a_workers_part_locks_its_row(
+    campaign: Campaign, action: Any, table: str
+) -> None:
     run, token = held(campaign, judge())
     with CaptureQueriesContext(connection) as asked:
         action(run, token)
-    statements = [each["sql"] for each in asked.captured_queries if "FOR UPDATE" in each["sql"]]
-    assert any('FROM "judging_judgerun"' in sql for sql in statements)
+    locks = ("FOR UPDATE", "FOR NO KEY UPDATE")
+    statements = [each["sql"] for each in asked.captured_queries]
+    locking = [sql for sql in statements if any(lock in sql for lock in locks)]
+    assert any(f'FROM "judging_{table}"' in sql for sql in locking)
 
 
 class TestQueueing:

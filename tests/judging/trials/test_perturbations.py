@@ -26,8 +26,8 @@ from judging.prompts.perturbations import (
 )
 from judging.prompts.template import read_prompt
 from judging.runs import planning
-from judging.runs.lifecycle import prompt_for
 from judging.runs.planning import TrialSample, plan_trial, sample_assignments
+from judging.runs.prompts import prompt_for
 from judging.trials.perturbed_judges import TrialError, ensure_trials
 from tandem.protocols.base import ItemSpec, Variable, name_units
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes

@@ -110,13 +110,16 @@ def test_a_key_that_is_not_set_is_named_before_anything_is_asked(
 def test_a_started_run_is_queued_with_its_limits_and_a_worker_notified(
     rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
-    limits = {"limit": 3, "most_tokens": 900, "most_cost": "1.5", "concurrency": 4}
+    limits = {
+        "limit": 3, "most_tokens": 900, "most_cost": "1.5", "concurrency": 4, "workers": 2,
+    }  # fmt: skip
     with django_capture_on_commit_callbacks(execute=True):
         answer = post(rita, "judge-start", judge().pk, campaign=campaign.pk, reuse="campaign",
                       **limits)  # fmt: skip
     run = JudgeRun.objects.get()
     assert answer.headers["Location"] == reverse("judge-run", args=[run.pk])
     assert (run.queued, run.limit, run.most_tokens, run.concurrency) == (True, 3, 900, 4)
+    assert run.workers == 2
     assert (float(run.most_cost or 0), run.reuse) == (1.5, "campaign")
     assert rung == [run.pk]
 
@@ -233,11 +236,12 @@ def test_two_runs_of_one_server_share_it_and_say_so(campaign: Campaign) -> None:
 def test_orders_of_the_page_reach_the_run(rita: Client, campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert lifecycle.lease_run(run)
-    assert order(rita, run, "concurrency", concurrency=7).concurrency == 7
+    changed_run = order(rita, run, "speed", concurrency=7, workers=3)
+    assert (changed_run.concurrency, changed_run.workers) == (7, 3)
     assert order(rita, run, "stop").wish == "stop"
     assert order(rita, run, "cancel").wish == "cancel"
     assert order(rita, run, "nonsense").wish == "cancel"
-    wrong = post(rita, "judge-run-order", run.pk, order="concurrency", concurrency=0)
+    wrong = post(rita, "judge-run-order", run.pk, order="speed", concurrency=0, workers=3)
     assert wrong.status_code == 422
 
 
