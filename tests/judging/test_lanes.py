@@ -148,7 +148,7 @@ def test_a_run_on_a_lane_that_is_paused_meanwhile_waits_for_its_resumption(
         time.sleep(0.05)
         return yes(request)
 
-    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.01)
     monkeypatch.setattr(lifecycle, "renew", renewed)
     run, lease = taken(campaign, served(params={"concurrency": 1}), queued=True)
     ending = work(run, lease, None, Scripted(slowly), HASTY)
