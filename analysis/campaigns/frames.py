@@ -1,7 +1,5 @@
 """A campaign's labels as a frame with strata and baseline, its options, and what figures disclose.
 
-from __future__ import annotations
-
 A figure over many units says next to nothing about one of them. If a stratum, a variable, or the
 score of a single report covers few units, the look exposes their items.
 """
