@@ -34,7 +34,7 @@ FIRST = (
     "tests/judging",
     "tests/security",
 )
-CHUNK = 40  # tests of one module; a larger module is split, and each part creates its fixtures
+CHUNK = 120  # tests of one module; a larger module is split, and each part creates its fixtures
 # Folders whose modules share a site for the session, which each worker would start again.
 TOGETHER = ("tests/client",)
 BRIEF = 0.005  # seconds of a passed set-up or tear-down that are not reported: most are as short

@@ -14,7 +14,9 @@ from django.core.management import call_command
 
 from annotation.models import Campaign
 from tandem.scores.options import PRESETS
-from tandem.statistics import resampling
+from tandem.sections import alt_power
+from tandem.statistics import alternative_floors, components, resampling
+from tandem.trust import better
 from tests.databases import emptying_after, rolled_back
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
@@ -23,8 +25,11 @@ ABSENT = "the folder ../shared/data is not there; it holds data that is not ours
 
 PEOPLE = ("annotator1", "annotator2", "annotator3")
 
-FEW_RESAMPLES = 200
+FEW_RESAMPLES = 60
 FEW_CONTEXTS = 6
+# The studies, permutations, futures and parts that a report simulates or leaves out.
+FEW_TRIALS = FEW_PERMUTATIONS = FEW_PATHS = 40
+FEW_PARTS = 12
 
 
 def run(*arguments: str) -> str:
@@ -35,9 +40,19 @@ def run(*arguments: str) -> str:
 
 @pytest.fixture(scope="package", autouse=True)
 def _few_resamples() -> Iterator[None]:
-    """Resample less: no test here checks digits, and 10,000 resamples take longer than a report."""
+    """Resample and simulate less, which takes longer than a report: no test here checks digits.
+
+    What simulates is tested by tests/statistics and tests/trust, with as much as users get.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
+        patch.setattr(resampling, "RESAMPLES", FEW_RESAMPLES)
+        patch.setattr(alt_power, "TRIALS", FEW_TRIALS)
+        patch.setattr(components, "MOST_SINGLE", FEW_PARTS)
+        patch.setattr(components, "PARTS", FEW_PARTS)
+        given = alternative_floors.permuted.__kwdefaults__ or {}
+        patch.setitem(given, "permutations", FEW_PERMUTATIONS)
+        patch.setattr(better.Standing.more, "__defaults__", (0, FEW_PATHS))
         yield
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ pytestmark = [
 
 OURS = ("crux.", "alttest.")
 WRONG = ".wrong."
+# A second set of labels by the same code, each of whose reports takes five seconds.
+SLOW = "10k_prompts"
 
 
 def _stated() -> dict[str, dict[str, Any]]:
@@ -48,11 +50,16 @@ def kit(crux: Any, data: Path, tmp_path_factory: Any, django_db_blocker: Any) ->
     return Kit(data, tmp_path_factory.mktemp("kit"))
 
 
+def each(names: Iterable[str]) -> list[Any]:
+    """The entries as parameters; those of the slow set run with --all."""
+    return [pytest.param(n, marks=pytest.mark.long) if SLOW in n else n for n in names]
+
+
 def test_every_entry_is_tested_and_every_test_has_an_entry() -> None:
     assert set(RIGHT) == set(PLACES)
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", each(RIGHT))
 def test_the_commands_give_the_reference_number(name: str, kit: Kit) -> None:
     options_as_json = STATED[name]
     found = dict(leaves(PLACES[name](kit)))
@@ -79,7 +86,7 @@ def test_no_coefficient_equals_the_result_of_a_known_mistake(name: str, kit: Kit
 
 
 @pytest.mark.parametrize("llm", LLMS)
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", each(OPTIONS))
 def test_leaving_out_each_annotator_gives_the_reference_numbers(
     name: str, llm: str, kit: Kit
 ) -> None:

@@ -141,6 +141,7 @@ def test_each_figure_is_shown_with_its_data_and_its_files(labelled: Campaign) ->
         assert len(b"".join(response)) > 40
 
 
+@pytest.mark.long
 def test_counts_in_the_data_of_a_figure_lead_to_their_units(labelled: Campaign) -> None:
     page = logged_in("researcher").get(f"/campaigns/{labelled.pk}/results/").content.decode()
     tables = re.findall(r'<div class="figure-table".*?</table>', page, re.DOTALL)

@@ -193,6 +193,7 @@ def test_our_process_does_not_import_the_gpl_library(whole: JSON) -> None:
     assert "krippendorff" not in loaded
 
 
+@pytest.mark.long
 def test_without_the_gpl_library_the_others_still_check(
     whole: JSON, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

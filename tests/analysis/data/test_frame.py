@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tandem.labels.facts import Scale
 from tandem.labels.frame import make_frame
 from tests.analysis.cast import JUDGE, fact, frame_of, table
-
-pytestmark = pytest.mark.postgresql
 
 
 def test_each_unit_is_a_row_and_each_rater_a_column() -> None:

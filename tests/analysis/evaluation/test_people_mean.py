@@ -100,6 +100,7 @@ def test_people_and_mean_of_people_are_different_figures(both: tuple[JSON, JSON]
     assert max(apart) > 0.05
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_the_files_show_people_and_mean_of_people_under_these_names(
     both: tuple[JSON, JSON],

@@ -152,6 +152,7 @@ def test_slices_are_panels_on_one_axis_sorted_by_peoples_scores(full: JSON) -> N
         assert f"{name}, mild with each person: {kappa:.3f}" in drawn
 
 
+@pytest.mark.long
 def test_of_forty_slices_twelve_are_drawn_and_of_forty_systems_all(
     report: Callable[[str], JSON],
 ) -> None:

@@ -220,7 +220,7 @@ def tables(folder: Path) -> dict[str, Any]:
     return tables_of("long2rag", "points")
 
 
-@pytest.mark.every_case
+@pytest.mark.long
 def test_verify_fills_the_tables_again_from_the_release(folder: Path) -> None:
     assert_refilled(folder)
 

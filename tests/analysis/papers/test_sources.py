@@ -106,7 +106,7 @@ class TestJoined:
         assert "campaigns passages and judged-passages are read as one" in notes
         assert "campaigns rated and coverage are read as one" in notes
 
-    @pytest.mark.every_case
+    @pytest.mark.long
     def test_verify_joins_the_campaigns_of_a_release(self, apart: Path) -> None:
         assert_refilled(apart)
 

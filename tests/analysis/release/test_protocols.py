@@ -91,6 +91,7 @@ def test_its_labels_numbers_and_measures_are_verified(release: Path) -> None:
     assert report["variables"]["support"]["measurement"] == "ordinal"
 
 
+@pytest.mark.long
 def test_it_is_verified_without_django(release: Path) -> None:
     said = verified_without_django(release)
     assert f"the protocol {NAME} 1 of campaign own" in said

@@ -184,7 +184,7 @@ def test_an_older_release_has_its_measures_compared_alone(release: Path) -> None
     assert "cells 0 are measures of a campaign (an older version's release has too little" in line
 
 
-@pytest.mark.every_case
+@pytest.mark.long
 def test_the_command_fills_the_tables_without_django(release: Path) -> None:
     assert " were computed again" in verified_without_django(release)
 
@@ -202,7 +202,7 @@ def test_tables_that_are_missing_are_found(release: Path) -> None:
     assert "tables of crux: a file is missing" in verify(release).wrong
 
 
-@pytest.mark.every_case
+@pytest.mark.long
 def test_tokens_are_counted_again_with_the_users_tokenizer_alone(
     django_db_setup: None, django_db_blocker: Any, tmp_path: Path
 ) -> None:

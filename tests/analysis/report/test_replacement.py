@@ -181,6 +181,7 @@ def test_the_class_balanced_form_is_named_where_it_answers_otherwise() -> None:
     assert "equal weight" not in judged()["text"]
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_a_campaign_says_the_same_of_these_judges(folder: Path, report: JSON) -> None:
     run("load_batch", str(folder / "batch.jsonl"), "--name", "harbours")

@@ -121,6 +121,7 @@ def test_systems_have_the_share_of_each_code(of_sets: JSON) -> None:
     assert shares["s1"]["judge"]["value"] == 0.5
 
 
+@pytest.mark.long
 def test_other_libraries_compute_alpha_and_kappa_of_sets_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
