@@ -4,6 +4,8 @@ A figure over many units says next to nothing about one of them. If a stratum, a
 score of a single report covers few units, the look exposes their items.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
