@@ -99,12 +99,24 @@ class Dispatcher:
 
     async def _serve(self, first: Job) -> None:
         """Make one call after another while there are jobs."""
+        if not self.limit.may_send:
+            # The process was stopped until its grant had ended.
+            self._put_back(first)
+            return
         job: Job | None = first
         while job is not None:
             self.outcomes.receive(job, *await self._attempt(job))
             job = self._take()
             if job is not None:
                 self.wake()
+
+    def _put_back(self, job: Job) -> None:
+        self.limit.give_up()
+        self.resources.budget.settle(job.estimate, None)
+        if job.probe:
+            self.breaker.probing = False
+        if job.owner is None:
+            self.queue.put_back(job)
 
     async def _attempt(self, job: Job) -> tuple[Call, CallReply]:
         seconds = min(self.longest, self.limit.deadline)

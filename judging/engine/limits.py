@@ -143,6 +143,10 @@ class Limit:
     def begin(self) -> None:
         self.under_way += 1
 
+    def give_up(self) -> None:
+        """Note that a call was not sent after all."""
+        self.under_way -= 1
+
     def answered(self, begun: float) -> None:
         """Note that a call that began at this time was answered."""
         now, used = self.clock(), self.under_way

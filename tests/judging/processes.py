@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +181,39 @@ def freeze(house: House, process: subprocess.Popen[str]) -> None:
         process.send_signal(signal.SIGCONT)
         time.sleep(0.03)
     raise AssertionError("the process writes all the time")
+
+
+def freeze_all(house: House, process: subprocess.Popen[str]) -> list[int]:
+    """Stop a process and its descendants between two writes of theirs; return their numbers.
+
+    On PostgreSQL other processes write meanwhile, and a transaction that froze is ended there.
+    """
+    for _ in range(100):
+        stopped: list[int] = []
+        for pid in descendants(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                stopped.append(pid)
+        if ON_POSTGRESQL or can_write(house):
+            return stopped
+        wake(stopped)
+        time.sleep(0.03)
+    raise AssertionError("the processes write all the time")
+
+
+def wake(stopped: Sequence[int]) -> None:
+    for pid in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def descendants(pid: int) -> list[int]:
+    """The numbers of a process and of all that it started, parents first."""
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    if not path.exists():
+        return [pid]
+    children = [int(child) for child in path.read_text().split()]
+    return [pid, *(each for child in children for each in descendants(child))]
 
 
 def can_write(house: House) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,10 +20,11 @@ from tests.judging.processes import (
     UNITS,
     House,
     each_once,
-    freeze,
+    freeze_all,
     kill_9,
     query,
     until,
+    wake,
 )
 
 pytestmark = [pytest.mark.processes, pytest.mark.postgresql]
@@ -64,11 +64,11 @@ def test_a_killed_and_a_frozen_worker_lose_nothing_and_leave_the_rest_to_the_oth
         killed, frozen, _ = workers(house, stack, 3)
         until(lambda: at_work(house) == 3, "three workers on the run")
         until(server.holds, "they are in the middle")
-        freeze(house, frozen)
+        stopped = freeze_all(house, frozen)
         kill_9(killed)
         server.behave(latency=0.01)
         until(lambda: house.labelled() >= UNITS, "every unit has its label")
-        frozen.send_signal(signal.SIGCONT)
+        wake(stopped)
         until(lambda: house.runs() == [("done", False)], "the end of the run")
         assert each_once(house, server.url, kills=2)
     stats = server.stats()
@@ -81,7 +81,9 @@ CALLS = REPORTS * QUESTIONS
 
 
 @pytest.fixture(scope="module")
-def large(only_server: Running, tmp_path_factory: pytest.TempPathFactory) -> House:
+def large(
+    only_server: Running, tmp_path_factory: pytest.TempPathFactory, django_db_setup: None
+) -> House:
     """Ten thousand units, at 64 calls at once, none of which takes longer than three seconds."""
     house = House(tmp_path_factory.mktemp("several"))
     batch = [query(number, QUESTIONS) for number in range(REPORTS)]
@@ -100,7 +102,7 @@ def test_four_workers_survive_kills_and_stops_in_ten_thousand_calls(
     """
     only_server.behave(reset=True, latency=0.3, spread=0.5)
     large.manage(*RUN, "--queue", "--workers", "4")
-    frozen: list[Popen[str]] = []
+    frozen: list[list[int]] = []
     with ExitStack() as stack:
         alive = workers(large, stack, 4, hurried=False)
         for number in range(1, KILLS + 1):
@@ -110,13 +112,12 @@ def test_four_workers_survive_kills_and_stops_in_ten_thousand_calls(
             if number % 2:
                 kill_9(gone)
             else:
-                freeze(large, gone)
-                frozen.append(gone)
+                frozen.append(freeze_all(large, gone))
             if number % 4 == 0:
-                frozen.pop(0).send_signal(signal.SIGCONT)
+                wake(frozen.pop(0))
             alive.append(stack.enter_context(large.worker("-n", f"more{number}")))
         for each in frozen:
-            each.send_signal(signal.SIGCONT)
+            wake(each)
         until(lambda: large.runs() == [("done", False)], "the end of the run")
     labels = large.labels("--server", only_server.url, "--kills", str(KILLS))
     assert len(labels) == CALLS
@@ -128,7 +129,7 @@ def test_four_workers_survive_kills_and_stops_in_ten_thousand_calls(
 
 @pytest.mark.long
 def test_four_workers_use_a_server_that_refuses_more_than_it_bears(
-    tmp_path: Path, only_server: Running
+    tmp_path: Path, only_server: Running, django_db_setup: None
 ) -> None:
     house = House(tmp_path)
     batch = [query(number, QUESTIONS) for number in range(REPORTS)]

@@ -182,3 +182,22 @@ def test_assignments_waiting_for_an_unreachable_server_return_spread_over_time(
     assert spread
     assert set(spread) == {(0, RECOVERY_SECONDS)}
     assert len(lane.results) == 4
+
+
+def test_a_process_that_was_stopped_until_its_grant_ended_sends_nothing() -> None:
+    lane = Lane(Server(latency=0.1))
+
+    async def job(dispatcher: Dispatcher) -> None:
+        limit = dispatcher.limit
+        limit.grant(3, now() + 5.0, 30.0)
+        dispatcher.add(rows(4))
+        assert limit.under_way == 3, "three are about to be sent"
+        limit.grant(3, now() - 1.0, 30.0)
+        await asyncio.sleep(1)
+        assert (lane.server.asked, limit.under_way) == ([], 0)
+        limit.grant(3, now() + 5.0, 30.0)
+        dispatcher.wake()
+        await asyncio.sleep(1)
+        assert len(lane.server.asked) == len(lane.results) == 4
+
+    run(lane, job)
