@@ -151,7 +151,9 @@ def test_a_run_on_a_lane_that_is_paused_meanwhile_waits_for_its_resumption(
     monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.01)
     monkeypatch.setattr(lifecycle, "renew", renewed)
     run, lease = taken(campaign, served(params={"concurrency": 1}), queued=True)
-    ending = work(run, lease, None, Scripted(slowly), HASTY)
+    backend = Scripted(slowly)
+    backend.endpoint = SERVER
+    ending = work(run, lease, None, backend, HASTY)
     run.refresh_from_db()
     assert (ending.how, ending.error) == ("stopped", f"{SERVER} is paused: no credit")
     assert (run.state, run.lease, run.failed) == ("running", None, 0)
