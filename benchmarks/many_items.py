@@ -86,7 +86,8 @@ def _material(batch: int, items: int) -> None:
         **part, "key": "q.key || ':0'", "position": 0, "text": "'Did the pier hold?'",
     })  # fmt: skip
     numbers = _numbers(items)
-    join = f"JOIN datasets_query q ON q.batch_id = {batch} AND q.position = n.i / {REPORTS}"
+    # By key, since SQLite has an index for it: by position it would try every query.
+    join = f"JOIN datasets_query q ON q.batch_id = {batch} AND q.key = 'q' || (n.i / {REPORTS})"
     fill(Report, f"{numbers} {join}", {
         **part, "key": "'r' || n.i", "position": f"n.i % {REPORTS}",
         "text": " || ".join([TEXT] * 6), "system": "'system-' || (n.i % 3)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -80,8 +80,9 @@ def answers_of(plan: TrustPlan) -> QuerySet[Response]:
     Answers that were imported, carried over, assisted, or given after a look at others' do not
     count.
     """
+    drawn = TrustDraw.objects.filter(plan=plan, query=OuterRef("assignment__item__query"))
     firsts = Response.objects.filter(
-        _in_time(plan, "assignment__item__query", "created_at"),
+        Exists(drawn.filter(drawn_at__lte=OuterRef("created_at")).order_by()),
         revision=1,
         door__in=OWN_PAGES,
         carried=None,
@@ -92,7 +93,26 @@ def answers_of(plan: TrustPlan) -> QuerySet[Response]:
         assignment__assisted_by="",
     )
     excluded = exclusion_reasons(plan.campaign.name)
-    return firsts.exclude(exposed=True).exclude(assignment__rater__name__in=excluded)
+    found = firsts.exclude(exposed=True).exclude(assignment__rater__name__in=excluded)
+    late = _too_late(plan, found)
+    return found.exclude(pk__in=late) if late else found
+
+
+def _too_late(plan: TrustPlan, found: QuerySet[Response]) -> list[int]:
+    """Return the answers, by primary key, that came after the days of every draw of their query.
+
+    SQLite adds days by a function of Python's for each row, so it is not asked.
+    """
+    limit, ends = timedelta(days=plan.document["late_days"]), defaultdict[int, list[datetime]](list)
+    for query, at in plan.draws.order_by("drawn_at").values_list("query", "drawn_at"):
+        ends[query].append(at + limit)
+    rows = found.order_by().values_list("pk", "assignment__item__query", "created_at")
+    return [pk for pk, query, at in rows if not _has_time(ends[query], at, limit)]
+
+
+def _has_time(ends: Sequence[datetime], at: datetime, limit: timedelta) -> bool:
+    """Whether a moment is within the days of a draw, given by their ends in order."""
+    return any(end - limit <= at <= end for end in ends)
 
 
 def _in_time(plan: TrustPlan, query: str, at: str) -> Exists:

@@ -99,7 +99,10 @@ def look_sentences(look: Look) -> Iterator[str]:
         one, several = noun
         more = count(state.likely_more, f"more {one} certifies", f"more {several} certify")
         yield f"About {more} them if the next ones are like those so far."
-    if look.waiting:
+    if look.waiting and state.certified == state.plan.cuts:
+        more = count(look.waiting, "more draw does", "more draws do")
+        yield f"{more} not count: everything was certified before."
+    elif look.waiting:
         drawn_nouns = ("drawn query does", "drawn queries do")
         waiting = count(
             look.waiting, *(drawn_nouns if state.plan.k is None else ("draw does", "draws do"))

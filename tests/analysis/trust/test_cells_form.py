@@ -176,6 +176,7 @@ def test_a_certificate_is_checked_by_anybody_and_ends_the_draws(tmp_path: Path) 
     said = run("trust", "look", "c")
     assert "jude may decide 75% of the cells on answerable" in said
     assert "draws labelled of 40, from" in said
+    assert f"{40 - found['labelled']} more draws do not count: everything was certified" in said
     assert "Nothing is left." in run("trust", "draw", "c")
     run("trust", "certificate", "c")
     row = TrustCertificate.objects.get()
@@ -325,6 +326,7 @@ def test_the_page_draws_cells(tmp_path: Path) -> None:
     assert page.post(address, order | {"shares": ".7", "by_system": "on"}).status_code == 302
     shown = page.get(address).content.decode()
     assert "which are asked whole" in shown
+    assert "certifies the share where it reaches the line, whenever you look" in shown
     assert "new and old have bounds of their own" in shown
     assert page.post(address, {"order": "draw", "queries": "5"}).status_code == 302
     for name in PEOPLE:
