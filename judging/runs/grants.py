@@ -10,7 +10,8 @@ Runs get equal shares, and so do the workers of a run. A worker with too many ca
 end: a renewal takes back only what it no longer uses, and others get it then.
 
 While several workers ask a server that refuses calls above some number, that number is learned for
-all of them: the calls in flight when it refused one. Their grants add up to little more than that.
+all of them: the calls that they allowed when it refused one. Their grants add up to little more
+than that.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from datetime import datetime, timedelta
 from django.db.models import F
 from django.db.models.functions import Now
 
-from judging.models import Grant, JudgeRun, Lane
+from judging.models import Grant, JudgeRun, Lane, Shard
 from judging.runs.ledger import brief_transaction
 
 SENDS = timedelta(seconds=5)
@@ -156,7 +157,10 @@ def spread(pool: int, wanted: Sequence[int]) -> list[int]:
 
 def _learn(lane: Lane, asking: Sequence[Grant], refused: int, now: datetime) -> None:
     """Learn from several workers how many calls at once the server bears."""
-    total = sum(row.in_flight for row in asking)
+    # What a worker has in flight at one moment may be little, although it uses all that it allows.
+    holders = [row.holder for row in asking]
+    allowed = dict(Shard.objects.filter(lease__in=holders).values_list("lease", "allowed"))
+    total = sum(max(row.in_flight, min(row.calls, allowed.get(row.holder, 0))) for row in asking)
     if refused:
         lane.ceiling = max(len(asking), min(total, lane.ceiling or total))
         lane.refused_at = now

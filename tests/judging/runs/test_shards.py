@@ -283,6 +283,19 @@ class TestOrders:
                 granted[token] = orders.calls or 0
         assert sorted(granted.values()) == [5, 5, 6]
 
+    def test_what_the_server_bears_is_what_the_workers_allow_even_if_one_is_idle_now(
+        self, led: tuple[JudgeRun, uuid.UUID]
+    ) -> None:
+        run, lease = led
+        lifecycle.set_concurrency(run, 90)
+        tokens = [lease, joined(run), joined(run)]
+        for _ in range(3):
+            for token in tokens:
+                lifecycle.renew(run, token, Use(20, 20, 30))
+        lifecycle.renew(run, tokens[2], Use(0, 20, 30))
+        lifecycle.renew(run, lease, Use(19, 19, 30, refused=2))
+        assert Lane.objects.get().ceiling == 59
+
     def test_a_wish_and_a_reason_to_end_reach_all_workers(
         self, led: tuple[JudgeRun, uuid.UUID]
     ) -> None:
