@@ -26,6 +26,7 @@ from datasets.work.guard import for_workers
 from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request, SetupError
+from judging.backends.contents import ADDRESSES
 from judging.batch_api.requests import build_preparer
 from judging.costs import FREE, Rates, find_rates, format_money, longest_completion, tokens_in
 from judging.judge_backends import build_backend
@@ -306,7 +307,8 @@ def _with_duration(figures: Estimate, seconds: float | None, judge: Judge) -> Es
         model = judge.model or judge
         why = f"the duration is unknown, since {model} has answered no such request yet"
         return replace(figures, time_unknown=why)
-    at_once = min(figures.concurrency, figures.calls) or 1
+    addresses = 1 + len(judge.params.get(ADDRESSES, ()))
+    at_once = min(figures.concurrency * addresses, figures.calls) or 1
     return replace(figures, seconds=figures.calls * seconds / at_once)
 
 

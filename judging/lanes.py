@@ -10,8 +10,8 @@ import json
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from judging.backends.contents import COMMON, HEADERS, LIMIT
-from judging.judge_backends import build_backend
+from judging.backends.contents import ADDRESSES, COMMON, HEADERS, LIMIT
+from judging.judge_backends import backends_of
 from judging.models import Judge, JudgeRun, Lane
 
 UNPAUSED = Q(lane=None) | Q(lane__paused="")
@@ -19,23 +19,39 @@ UNPAUSED = Q(lane=None) | Q(lane__paused="")
 
 
 def lanes_of(judge: Judge) -> list[Lane]:
-    """Return the lanes of a judge's calls. Empty if it asks no server. Raises SetupError."""
-    if not (endpoint := build_backend(judge).endpoint):
-        return []
-    lane, _ = Lane.objects.get_or_create(
-        endpoint=endpoint,
-        api_key_env=judge.api_key_env,
-        headers=json.dumps(judge.params[HEADERS], sort_keys=True)
-        if HEADERS in judge.params
-        else "",
-        model="" if judge.params.get(LIMIT) == COMMON else judge.model,
-    )
-    return [lane]
+    """Return the lanes of a judge's calls, one for each address. Raises SetupError.
+
+    There are none if it asks no server.
+    """
+    headers = json.dumps(judge.params[HEADERS], sort_keys=True) if HEADERS in judge.params else ""
+    model = "" if judge.params.get(LIMIT) == COMMON else judge.model
+    return [
+        Lane.objects.get_or_create(
+            endpoint=backend.endpoint, api_key_env=judge.api_key_env, headers=headers, model=model
+        )[0]
+        for backend in backends_of(judge)
+        if backend.endpoint
+    ]
+
+
+def of_run(run: JudgeRun) -> list[Lane]:
+    """Return the lanes that a run uses, its own first."""
+    if run.lane is None or ADDRESSES not in run.judge.params:
+        return [run.lane] if run.lane else []
+    return list(Lane.objects.filter(pk=run.lane.pk)) + lanes_of(run.judge)[1:]
 
 
 def lanes_of_run(run: JudgeRun) -> list[int]:
-    """Return the primary keys of the lanes that a run uses."""
-    return [] if run.lane_id is None else [run.lane_id]
+    """Return the primary keys of the lanes that a run uses, its own first."""
+    # Kept with the run, since they never change and each renewal of its lease needs them.
+    keys: list[int] = vars(run).setdefault("lane_keys", [lane.pk for lane in of_run(run)])
+    return keys
+
+
+def resume_all(run: JudgeRun) -> None:
+    """Resume all lanes that a run uses."""
+    for lane in of_run(run):
+        resume(lane)
 
 
 def pause(lane: Lane, why: str) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from annotation.models import Campaign
 from annotation.presentation import schema
@@ -36,7 +36,7 @@ from judging.answers.calls import storable
 from judging.backends.addresses import without_credentials
 from judging.backends.base import Backend, Findings
 from judging.backends.completeness import ACCEPT, ENLARGE, PROMPT_CUT, accepts_no_reason
-from judging.backends.contents import HEADERS
+from judging.backends.contents import ADDRESSES, HEADERS
 from judging.costs import cost_of_run
 from judging.judge_file.document import file_of
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -44,7 +44,7 @@ from judging.prompts.isolation import isolation_of
 from judging.prompts.perturbations import KINDS
 from judging.retries import Patience
 from judging.runs import ledger, shards
-from judging.servers import missing_key
+from judging.servers import missing_key, servers_of
 from judging.trial_effects import (
     asks_for_mass,
     count_missing,
@@ -135,7 +135,7 @@ def _judge_facts(run: JudgeRun, backend: Backend) -> JSON:
             "isolate": isolation_of(judge, campaign.protocol),
             "file": _file(judge),
             "family": judge.family or None,
-            **({HEADERS: judge.params[HEADERS]} if HEADERS in judge.params else {}),
+            **{name: judge.params[name] for name in (HEADERS, ADDRESSES) if name in judge.params},
             "scripted": judge.backend == SCRIPTED,
             "answers_sha256": judge.params.get(DIGEST),
             "base": judge.base.rater.name if judge.base else None,
@@ -221,6 +221,7 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
             "failures": run.failures,
             "calls": run.calls,
             "calls_by_state": dict(by_state),
+            **_calls_by_address(run, calls),
             "probe_calls": run.unassigned_calls.count(),
             "calls_of_unknown_cost": calls.filter(cost=None).count(),
             "reused": run.reused,
@@ -239,6 +240,16 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
         "controls": _controls(run),
     }
     return _sealed({**manifest, **added})
+
+
+def _calls_by_address(run: JudgeRun, calls: QuerySet[JudgeCall]) -> JSON:
+    """Return the number of calls at each address of a judge that has several."""
+    if ADDRESSES not in run.judge.params:
+        return {}
+    names = [without_credentials(server.base_url) for server in servers_of(run.judge)]
+    rows = calls.exclude(address=None).values_list("address").annotate(n=Count("id"))
+    asked = dict(rows)
+    return {"calls_by_address": {name: asked.get(n, 0) for n, name in enumerate(names)}}
 
 
 def _sealed(manifest: JSON) -> JSON:

@@ -319,7 +319,8 @@ class JudgeCall(_WrittenOnce):
     equal request names that call in `reused_from`, and cost nothing. `reading` names the steps by
     which the answer was read (`judging.parsers.ladder`), joined by +; it is empty if nothing was.
     `reasoning` is what the model thought before it answered, if the server returns it separately;
-    its end may be cut off.
+    its end may be cut off. `address` is the number of the address that was asked, from 0, if the
+    judge has several.
     """
 
     run = models.ForeignKey(JudgeRun, models.PROTECT, related_name="judge_calls")
@@ -340,6 +341,7 @@ class JudgeCall(_WrittenOnce):
     repair = models.BooleanField(default=False)
     reused_from = models.ForeignKey("self", models.SET_NULL, null=True, related_name="reused_by")
     reading = models.CharField(max_length=60, blank=True, default="")
+    address = models.PositiveSmallIntegerField(null=True)
     sent_at = models.DateTimeField()
     seconds = models.FloatField()
 

@@ -122,6 +122,7 @@ KINDS = (
             "cost",
             "repair",
             "reading",
+            "address",
             "sent_at",
             "seconds",
         ),

@@ -21,7 +21,7 @@ from judging.backends.addresses import parse_base_url, variables_in
 from judging.backends.base import SetupError
 from judging.backends.contents import ADDRESSES, HEADERS
 from judging.backends.ssrf_guard import check_address
-from judging.models import Judge, Key
+from judging.models import Judge, JudgeCall, Key
 
 GUARDED = "guarded"
 KEY_PREFIX = "TANDEM_KEY_"
@@ -79,6 +79,11 @@ def servers_of(judge: Judge) -> list[Server]:
     guarded = bool(judge.params.get(GUARDED))
     every = (first, *judge.params.get(ADDRESSES, ()))
     return [Server(url, judge.api_key_env, guarded, headers) for url in every]
+
+
+def address_of(call: JudgeCall) -> str:
+    """Return the address that was asked, empty if its judge has only one."""
+    return "" if call.address is None else servers_of(call.run.judge)[call.address].base_url
 
 
 def listed_hosts_for(judge: Judge) -> tuple[str, ...] | None:

@@ -195,7 +195,7 @@ def resume(run: JudgeRun) -> bool:
     """Resume the paused lane of a run. Return False if the run has ended."""
     if run.lane is not None:
         with transaction.atomic():
-            lanes.resume(run.lane)
+            lanes.resume_all(run)
             record("run.changed", run.campaign_id, run, resumed=True)
     if run.state not in ACTIVE:
         return False

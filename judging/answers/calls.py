@@ -31,7 +31,8 @@ class Call:
     """One attempt, as it will be stored. If `cost` is not set, it is computed from the usage.
 
     `request_hash` is set if the request sent was not the assignment's own. `reading` names the
-    steps of the ladder by which the answer was read.
+    steps of the ladder by which the answer was read. `address` is the number of the address that
+    was asked, from 0, if the judge has several.
     """
 
     state: str
@@ -46,6 +47,7 @@ class Call:
     reused_from: int | None = None
     request_hash: str = ""
     reading: str = ""
+    address: int | None = None
 
 
 @dataclass
@@ -102,6 +104,7 @@ def _call_values(
         call.repair,
         call.reused_from,
         call.reading,
+        call.address,
         call.sent_at,
         call.seconds,
     )
@@ -126,6 +129,7 @@ COLUMNS = (
     "repair",
     "reused_from_id",
     "reading",
+    "address",
     "sent_at",
     "seconds",
 )

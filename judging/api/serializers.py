@@ -19,6 +19,7 @@ from judging.judges import MAX_LENGTHS, MAX_PROMPT_LENGTH, shown_params
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.params import MOST_WORKERS
 from judging.prompts.isolation import own_isolation
+from judging.servers import address_of
 
 LARGEST = 2**31 - 1
 MOST_TOKENS = 2**53
@@ -298,6 +299,9 @@ class CallSerializer(serializers.Serializer[JudgeCall]):
 
 class WholeCallSerializer(CallSerializer):
     request_hash = serializers.CharField()
+    address = Computed(
+        address_of, str, help_text="the address that was asked; empty if the judge has only one"
+    )
     completion = serializers.CharField(allow_null=True, help_text="the model's complete answer")
     reasoning = serializers.CharField(
         help_text="the model's reasoning before its answer, if the server returns it separately"

@@ -6,7 +6,8 @@ protocols are `openai` (chat completions), `responses` and `anthropic`. `content
 may leave out of a body and add to it, and `bodies` writes bodies fast. `vllm` starts a server
 (`vllm_server`, under `vllm_watchdog`) and asks it through `openai`. `lexical` compares words and
 needs no model. `scripted` replays the answers of a file, and serves tests and benchmarks.
-`capabilities` probes a server before a run, and `logprobs` reads the probability of each code.
+`capabilities` probes a server before a run, `replicas` compares those of a judge with several
+addresses, and `logprobs` reads the probability of each code.
 `decisions` asks a decision model: what it is asked is in `decision_questions`, in which form in
 `decision_forms`, and how the form is found in `decision_probe`.
 

@@ -330,6 +330,11 @@ class Addressed(Backend, Protocol):
     def at(self, base_url: str) -> Self:
         """Return a backend that asks the same at another address. Raises SetupError.
 
-        A request has one identity at all addresses.
+        A request has one identity at all addresses, and they share the list `unassigned`.
         """
         ...
+
+
+def written_key(backend: Backend) -> object:
+    """Return the key in `Request.written` of the bytes that a backend sends."""
+    return getattr(backend, "written_key", backend)

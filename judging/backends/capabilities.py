@@ -43,6 +43,8 @@ SHORT_QUESTIONS = (
 )
 SHORT_TOKENS = 16
 TWICE = 2
+# One of a few answers may differ by chance, since batching shifts probabilities a bit.
+CHANGED_ANSWERS = 2
 PROBE_COMPLETIONS = 1 + TWICE * len(SHORT_QUESTIONS) + TWICE
 DEFAULT_CONCURRENCY = 16
 LABELS = ("quorvel", "zimtack", "brundow")

@@ -140,13 +140,14 @@ class WireBackend:
     def at(self, base_url: str) -> Self:
         """Return a backend that asks the same at another address. Raises SetupError.
 
-        The requests of both are the same ones: they have one identity and are encoded once.
+        The requests of both are the same ones: they have one identity and are encoded once. The
+        replies without an assignment are in one list.
         """
         other = copy(self)
         other.base_url = other.endpoint = parse_base_url(base_url, "")
         other._secrets = Secrets(self.api_key_env, self.headers, other.base_url)
         other.guard = guard_for(other.base_url, self._listed_hosts)
-        other._session, other.unassigned = None, []
+        other._session = None
         return other
 
     async def __aenter__(self) -> Self:
@@ -162,6 +163,11 @@ class WireBackend:
     async def __aexit__(self, *exc: object) -> None:
         if self._session is not None:
             await self._session.close()
+
+    @property
+    def written_key(self) -> object:
+        """The key in `Request.written` of the bytes that are sent to all addresses."""
+        return self._bodies
 
     def identity(self, request: Request) -> JSON:
         """Return the address and a digest of the exact bytes that are sent to it."""

@@ -8,8 +8,9 @@ works with any database and delays no call.
 
 `worker` works on a run from lease to end, and `control` says what stops it. `persistence` claims
 assignments and groups results. `queue` puts assignments in order, `dispatch` asks, and `limits`
-protects the server. `outcomes` says what follows from each reply, and `rate_limits` what follows
-from a 429. `preflight` finds out before a run what the server can do.
+protects the server; `routing` does so at several addresses. `outcomes` says what follows from each
+reply, and `rate_limits` what follows from a 429. `preflight` finds out before a run what the server
+can do.
 """
 
 from __future__ import annotations

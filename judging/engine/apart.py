@@ -29,7 +29,7 @@ from annotation.models import Assignment
 from datasets.work.beside import die_with_parent, processors
 from judging.answers.calls import Call
 from judging.answers.results import Failure, Result
-from judging.backends.base import Answer, Backend, Request, UnassignedReply
+from judging.backends.base import Answer, Backend, Request, UnassignedReply, written_key
 from judging.engine.control import Control, Ending
 from judging.engine.database import Beginning, Renewal, RunDatabase, Work
 from judging.engine.loop import Loop
@@ -137,7 +137,7 @@ class _Parent:
     def _sent(self, prepared: Prepared) -> SentRequest:
         row, request = prepared.assignment, prepared.request
         self.asked[row.pk] = prepared
-        body = request.written.get(self.database.preparer.backend)
+        body = request.written.get(written_key(self.database.preparer.backend))
         parts = (prepared.spec, prepared.units, prepared.names) if self.repairs else None
         own = prepared.request_hash, prepared.late, prepared.refused_for
         return (row.pk, row.item_id, request, body, *own, parts)
@@ -246,7 +246,7 @@ class _Child:
         row, item, request, body, digest, late, refused_for, parts = sent
         spec, units, names = parts or (_NO_ITEM, {}, {})
         if body is not None:
-            request.written[self.preparer.backend] = body
+            request.written[written_key(self.preparer.backend)] = body
         return Prepared(
             cast(Assignment, _Row(row, item)), spec, units, names, request, digest,
             self.preparer.schema, self.preparer.parser, late=late, refused_for=refused_for,

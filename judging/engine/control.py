@@ -45,6 +45,19 @@ class Control:
 
 
 @dataclass(frozen=True)
+class AddressEnd:
+    """What an engine has found out about an address.
+
+    `ceiling` is the number of calls that it can handle. `refused` is what a person has to correct
+    there, and `answered` says that it answers now.
+    """
+
+    ceiling: int | None
+    refused: str
+    answered: bool
+
+
+@dataclass(frozen=True)
 class Ending:
     """Why the engine stopped, with a line of text if there was an error.
 
@@ -56,7 +69,8 @@ class Ending:
     results are missing for one `reason`. `died`: the process that asks was killed.
 
     `ceiling` is the number of calls that the server can handle, if it was found out. `limits` is
-    the history of the limit, as pairs of seconds and calls at once.
+    the history of the limit, as pairs of seconds and calls at once. `addresses` is what was found
+    out about each address of a judge that has several.
     """
 
     how: End
@@ -66,6 +80,7 @@ class Ending:
     reason: str = field(default="", compare=False)
     ceiling: int | None = field(default=None, compare=False)
     limits: tuple[tuple[float, int], ...] = field(default=(), compare=False)
+    addresses: tuple[AddressEnd, ...] = field(default=(), compare=False)
 
     def stored(self) -> dict[str, Any]:
         """Return the ending as JSON, for the other workers on the run."""

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from judging import lanes
 from judging.answers.cache import EqualRequests
 from judging.answers.results import Result, record
 from judging.backends.base import Request
@@ -35,16 +36,16 @@ from judging.runs.grants import Use
 class Beginning:
     """What an engine knows when it begins: the judge's parameters, and what came of earlier work.
 
-    `worked` is a request that the server has answered, and `ceiling` how many calls at once it
-    handled last. If `granted`, none may be sent before a renewal allows it. `trouble` describes an
-    outage that has not ended. The budget's numbers are those of the run so far, in tokens and US
-    dollars.
+    `worked` is a request that the server has answered, and `ceilings` how many calls at once each
+    of its addresses handled last. If `granted`, none may be sent before a renewal allows it.
+    `trouble` describes an outage that has not ended. The budget's numbers are those of the run so
+    far, in tokens and US dollars.
     """
 
     params: Mapping[str, Any]
     by_unit: bool
     concurrency: int
-    ceiling: int | None
+    ceilings: tuple[int | None, ...]
     granted: bool
     history: ServerHistory
     worked: Request | None
@@ -111,7 +112,7 @@ class RunDatabase:
             params=run.judge.params,
             by_unit=self.preparer.by_unit,
             concurrency=concurrency,
-            ceiling=run.lane.ceiling if run.lane else None,
+            ceilings=tuple(lane.ceiling for lane in lanes.of_run(run)),
             granted=run.lane is not None,
             history=history,
             worked=find_worked_request(run, self.preparer) if history.proven else None,

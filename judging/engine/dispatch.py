@@ -8,23 +8,42 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Protocol
 
 from judging.answers.calls import Call
 from judging.answers.results import Result
+from judging.engine.control import AddressEnd
 from judging.engine.limits import deadline
-from judging.engine.outcomes import Outcomes, Resources
+from judging.engine.outcomes import Outcomes
 from judging.engine.persistence import GROUP
 from judging.engine.probing import STRONG
 from judging.engine.queue import CallReply, Job, attempt
+from judging.engine.resources import Resources
 from judging.prompts.request import Prepared
+from judging.retries import Patience
 
 SHORTEST_PAUSE = 0.001
+
+
+class Whole(Protocol):
+    """What is in hand in the whole engine: calls, their limit, and answers not yet stored."""
+
+    @property
+    def under_way(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def unwritten(self) -> int: ...
 
 
 class Dispatcher:
     """Keeps as many calls in flight as the limit allows.
 
-    `changed` is called when a job is done or none is left to ask, `crashed` after a bug.
+    `changed` is called when a job is done or none is left to ask, `crashed` after a bug. `whole` is
+    the engine of which this is a part, if it has several dispatchers.
     """
 
     def __init__(
@@ -32,7 +51,9 @@ class Dispatcher:
         resources: Resources,
         changed: Callable[[], None],
         crashed: Callable[[BaseException], None],
+        whole: Whole | None = None,
     ) -> None:
+        self.whole: Whole = whole or self
         self.resources, self.limit, self._crashed = resources, resources.limit, crashed
         self.outcomes, self._need_more = Outcomes(resources, changed), changed
         self.queue, self.breaker = self.outcomes.queue, self.outcomes.breaker
@@ -43,15 +64,30 @@ class Dispatcher:
     def add(self, rows: Iterable[Prepared]) -> None:
         """Add claimed requests. Each gets at least one attempt, even if it has timed out before."""
         for prepared in rows:
-            tries = min(prepared.late, self.resources.patience.attempts - 1)
-            self.queue.fresh.add(Job(prepared, tries=tries, proof=STRONG if tries else 0))
-            self.outcomes.unfinished += 1
+            self.outcomes.take_over(new_job(prepared, self.resources.patience))
         self.wake()
 
     @property
     def longest(self) -> float:
         """How many seconds a call may take, as far as is known now."""
         return self.resources.timeout or deadline(self.limit.latencies.p95)
+
+    @property
+    def ends(self) -> tuple[AddressEnd, ...]:
+        """What was found out about each address, if there are several."""
+        return ()
+
+    @property
+    def under_way(self) -> int:
+        return self.limit.under_way
+
+    @property
+    def size(self) -> int:
+        return self.limit.size
+
+    @property
+    def unwritten(self) -> int:
+        return self.outcomes.unwritten
 
     @property
     def needs_more(self) -> bool:
@@ -121,10 +157,13 @@ class Dispatcher:
     async def _attempt(self, job: Job) -> tuple[Call, CallReply]:
         seconds = min(self.longest, self.limit.deadline)
         try:
-            return await attempt(self.resources.backend, job, seconds, self.resources.clock)
+            call, reply = await attempt(self.resources.backend, job, seconds, self.resources.clock)
         except asyncio.CancelledError:
             self.outcomes.abandon(job)
             raise
+        if self.resources.address is not None:
+            call = replace(call, address=self.resources.address)
+        return call, reply
 
     def _take(self) -> Job | None:
         """Return the next job, and reserve a slot, a probe and a share of the budget for it."""
@@ -143,7 +182,7 @@ class Dispatcher:
         if (estimate := self.resources.budget.reserve(job.request)) is None:
             if job.owner is None:
                 self.queue.put_back(job)
-            if not self.limit.under_way:
+            if not self.whole.under_way:
                 self.resources.end("budget", self.resources.budget.describe_limit(), False)
             return None
         job.estimate, job.probe = estimate, self.breaker.begin()
@@ -157,10 +196,11 @@ class Dispatcher:
             if self.limit.rests_until:
                 self._arm()
             return True
-        if not self.limit.under_way and not self.resources.writer.unwritten:
+        whole = self.whole
+        if not whole.under_way and not self.resources.writer.unwritten:
             # The only unwritten answers wait for a repair, which needs a call.
             return False
-        return self.limit.under_way + self.outcomes.unwritten >= self.limit.size + GROUP
+        return whole.under_way + whole.unwritten >= whole.size + GROUP
 
     def _arm(self) -> None:
         """Set a timer for the next job that becomes due.
@@ -183,3 +223,9 @@ class Dispatcher:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def new_job(prepared: Prepared, patience: Patience) -> Job:
+    """Return a job for a request, which has at least one attempt left."""
+    tries = min(prepared.late, patience.attempts - 1)
+    return Job(prepared, tries=tries, proof=STRONG if tries else 0)

@@ -17,9 +17,12 @@ from judging.answers.results import Result
 from judging.backends.base import Backend
 from judging.engine.control import Control, End, Ending
 from judging.engine.database import Beginning, Renewal, Work
-from judging.engine.dispatch import Dispatcher, Resources
-from judging.engine.limits import LONGEST_DEADLINE, Limit
+from judging.engine.dispatch import Dispatcher
+from judging.engine.limits import LONGEST_DEADLINE
 from judging.engine.persistence import Writer
+from judging.engine.resources import Resources
+from judging.engine.routing import Router, dispatcher_for
+from judging.engine.total_limit import limit_for
 from judging.prompts.repair import repair_request
 from judging.retries import Patience
 from judging.runs import grants
@@ -43,7 +46,7 @@ class Desk(Protocol):
 
 
 async def drain_calls(
-    dispatcher: Dispatcher, how: End, longest: float, urgent: asyncio.Future[End]
+    dispatcher: Dispatcher | Router, how: End, longest: float, urgent: asyncio.Future[End]
 ) -> bool:
     """Wait for the calls in flight, and return whether all of them ended by themselves.
 
@@ -93,11 +96,9 @@ class Loop:
         self.exhausted = self.full = False
         self.ending: Ending | None = None
         self.crash: BaseException | None = None
-        queues = bool(getattr(backend, "queues", False))
-        self.limit = Limit(
-            beginning.concurrency, beginning.ceiling, queues, granted=beginning.granted
+        self.limit = limit_for(
+            backend, beginning.concurrency, beginning.ceilings, beginning.granted
         )
-        self.refusals = 0
         self.rates = beginning.rates
         self.budget = beginning.budget(lambda: self.rates)
 
@@ -105,7 +106,7 @@ class Loop:
         start = self.beginning
         return Resources(
             self.backend,
-            self.limit,
+            self.limit.parts[0],
             self.writer,
             self.budget,
             self.patience,
@@ -127,7 +128,9 @@ class Loop:
         self.changed = asyncio.Event()
         self.urgent: asyncio.Future[End] = loop.create_future()
         self.writer = Writer(self._record, self._written)
-        self.dispatcher = Dispatcher(self._means(), self._check_queue, self._crashed)
+        self.dispatcher = dispatcher_for(
+            self._means(), self.limit, self._check_queue, self._crashed
+        )
         self.control.listen(lambda: loop.call_soon_threadsafe(self.end, Ending("stopped")))
         if problem := self.budget.problem():
             self.end(Ending("budget", problem))
@@ -152,7 +155,12 @@ class Loop:
         if self.crash is not None:
             raise self.crash
         ending = self.ending or Ending("finished")
-        return replace(ending, ceiling=self.limit.learned, limits=tuple(self.limit.history))
+        return replace(
+            ending,
+            ceiling=self.limit.learned,
+            limits=tuple(self.limit.history),
+            addresses=self.dispatcher.ends,
+        )
 
     def _watched(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a task whose exception stops the engine at once."""
@@ -170,10 +178,8 @@ class Loop:
 
     def _rest(self, error: str) -> Ending:
         """End until the server may be asked again. The next engine goes on then."""
-        outcomes = self.dispatcher.outcomes
-        rests_until = outcomes.rate_limits.rests_until or 0.0
-        seconds = max(0.0, rests_until - outcomes.resources.clock())
-        return Ending("rest", error, until=datetime.now(UTC) + timedelta(seconds=seconds))
+        rest = timedelta(seconds=self.dispatcher.outcomes.rest_seconds())
+        return Ending("rest", error, until=datetime.now(UTC) + rest)
 
     def end(self, ending: Ending) -> None:
         """Start no more calls. The first reason is kept, but a later one may be urgent."""
@@ -254,13 +260,7 @@ class Loop:
         self.end(Ending("lost"))
 
     async def _renew(self, deadline: float) -> Renewal | None:
-        return await self.desk.renew(self._use(deadline), self.dispatcher.outcomes.trouble)
-
-    def _use(self, deadline: float) -> Use:
-        limit, before = self.limit, self.refusals
-        self.refusals = limit.refusals
-        granted, refused = limit.granted or 0, limit.refusals - before
-        return Use(limit.under_way, limit.size, granted, deadline, refused)
+        return await self.desk.renew(self.limit.use(deadline), self.dispatcher.outcomes.trouble)
 
     def _obey(self, orders: Orders, asked_at: float, deadline: float) -> None:
         wishes: dict[str, End] = {"stop": "stopped", "cancel": "cancelled"}
@@ -276,7 +276,8 @@ class Loop:
         maximum = max(1, orders.concurrency or self.beginning.concurrency)
         before, self.limit.maximum = self.limit.maximum, maximum
         if orders.calls is not None:
-            self.limit.grant(orders.calls, asked_at + grants.SENDS.total_seconds(), deadline)
+            until = asked_at + grants.SENDS.total_seconds()
+            self.limit.grant(orders.by_lane or (orders.calls,), until, deadline)
         if orders.calls is not None or maximum != before:
             self.dispatcher.wake()
 
@@ -298,5 +299,5 @@ class Loop:
         await asyncio.sleep(seconds)
         # If no call has ended yet, the calls in flight take at least this long.
         unknown = seconds if self.limit.under_way else 0.0
-        await asyncio.sleep(extension(seconds, self.limit.latencies.p95 or unknown))
+        await asyncio.sleep(extension(seconds, self.limit.p95 or unknown))
         self.end(Ending("time"))

@@ -9,28 +9,21 @@ it ends the run and pauses the lane. `rate_limits` says what follows from a 429.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 from judging.answers.calls import Call
 from judging.answers.results import Result
 from judging.backends.base import (
     STARTING,
     Answer,
-    Backend,
     BackendError,
     FatalError,
     FinalError,
     RateError,
-    Request,
     TransientError,
 )
-from judging.costs import Budget
-from judging.engine.limits import PATIENT_STATES, Breaker, Limit, Refusals, RetryBudget
-from judging.engine.persistence import Writer
+from judging.engine.limits import PATIENT_STATES, Breaker, Refusals, RetryBudget
 from judging.engine.probing import Evidence, as_probe, short_request, shorter
 from judging.engine.queue import (
     RECOVERY_SECONDS,
@@ -39,44 +32,15 @@ from judging.engine.queue import (
     Queue,
     as_repair,
     format_time_ago,
+    give_back,
     reason_for,
 )
 from judging.engine.rate_limits import RateLimits
-from judging.prompts.request import Prepared
-from judging.retries import Patience
+from judging.engine.resources import Resources
 
 DEAD_AFTER = 5
 MOST_CALLS = 20
 QUICK_RETRY, RECENTLY, SPREAD_SECONDS = 2.0, 10.0, 2.0
-FailureKind = Literal["fatal", "budget", "rest"]
-Repair = Callable[[Prepared, Answer], Request | None]
-
-
-@dataclass(frozen=True)
-class Resources:
-    """The parts that a dispatcher works with. `end` is called with the reason to stop.
-
-    `timeout` is the judge's own time limit in seconds. Without it, the deadline follows from the
-    latencies. `proven` says that the server has answered in this run before, and `worked` is a
-    request that it answered. `down_for` and `busy_for` are the seconds for which it has not
-    responded, or has refused everything.
-    """
-
-    backend: Backend
-    limit: Limit
-    writer: Writer
-    budget: Budget
-    patience: Patience
-    end: Callable[[FailureKind, str, bool], None]
-    repair: Repair | None = None
-    timeout: float | None = None
-    grouped: bool = False
-    proven: bool = False
-    down_for: float = 0.0
-    busy_for: float = 0.0
-    trouble: str = ""
-    worked: Request | None = None
-    clock: Callable[[], float] = time.monotonic
 
 
 class Outcomes:
@@ -95,20 +59,30 @@ class Outcomes:
         self.queue = Queue(resources.grouped)
         self._suspects: list[tuple[Job, CallReply]] = []
         self._given_up: list[Job] = []
+        self._aside: list[Job] = []
         self._answered_at: float | None = None
         self._evidence = Evidence(self._clock)
         self._outages, self._is_down = 0, False
         self.rate_limits = RateLimits(
             resources.patience, resources.limit, resources.clock, resources.busy_for
         )
-        self._repairing = self.unfinished = self.put_aside = 0
+        self.repairing = self.unfinished = 0
         self._worked = resources.worked
         self.trouble = resources.trouble
 
     @property
     def unwritten(self) -> int:
         """The number of answers not yet stored, which a crash would lose."""
-        return self.resources.writer.unwritten + self._repairing
+        return self.resources.writer.unwritten + self.repairing
+
+    @property
+    def put_aside(self) -> int:
+        """The number of jobs that wait until the server may be asked again."""
+        return len(self._aside)
+
+    def rest_seconds(self) -> float:
+        """Return for how many seconds the server wants to be asked nothing."""
+        return max(0.0, (self.rate_limits.rests_until or 0.0) - self._clock())
 
     @property
     def only_suspects(self) -> bool:
@@ -122,8 +96,51 @@ class Outcomes:
 
     def open_rows(self) -> list[Result]:
         """Return the calls of jobs that were tried but have no result yet."""
-        rows = (*self.queue.tried(), *(job for job, _ in self._suspects), *self._given_up)
+        suspects = [job for job, _ in self._suspects]
+        rows = (*self.queue.tried(), *suspects, *self._given_up, *self._aside)
         return [job.open_result() for job in rows if job.calls]
+
+    def take_over(self, job: Job) -> None:
+        """Take a job in hand: a new one, or one that another server has left.
+
+        One during whose calls servers have ended comes last, since it may be the cause.
+        """
+        self.unfinished += 1
+        if job.repair is not None:
+            self.repairing += 1
+            self.queue.put_back(job)
+        elif job.cut_off > 1:
+            self.queue.wait(job, self._clock(), for_others=True)
+        else:
+            self.queue.fresh.add(job)
+
+    def release(self, keep: int = 0, suspects: bool = False) -> list[Job]:
+        """Let go of the jobs that wait, except for `keep` of those that were asked.
+
+        A probe will decide about `suspects`, unless they go as well.
+        """
+        going, self._given_up = self._given_up, []
+        jobs = [*self.queue.release(keep), *going]
+        if suspects:
+            jobs += [job for job, _ in self._suspects]
+            self._suspects = []
+        self._let_go(jobs)
+        return jobs
+
+    def release_aside(self, most: int) -> list[Job]:
+        """Let go of the jobs that were put aside, if they have moved fewer than `most` times."""
+        both, self._aside = self._aside, [job for job in self._aside if job.moves >= most]
+        return [job for job in both if job.moves < most]
+
+    def give(self, count: int, least: int = 0) -> list[Job]:
+        """Let go of up to `count` jobs that were not asked yet (`FreshQueue.give`)."""
+        jobs = self.queue.fresh.give(count, least)
+        self._let_go(jobs)
+        return jobs
+
+    def _let_go(self, jobs: list[Job]) -> None:
+        self.unfinished -= len(jobs)
+        self.repairing -= sum(job.repair is not None for job in jobs)
 
     def judge_suspects(self, since: float | None = None) -> None:
         """Decide about the suspects, since the server answers, or no others are left to ask.
@@ -155,7 +172,8 @@ class Outcomes:
         """Keep a call that was cancelled at the end, since it may have been billed."""
         seconds = self._clock() - job.begun
         sent_at = datetime.now(UTC) - timedelta(seconds=seconds)
-        call = as_repair(Call("abandoned", sent_at, seconds), self.resources.backend, job)
+        call = Call("abandoned", sent_at, seconds, address=self.resources.address)
+        call = as_repair(call, self.resources.backend, job)
         if job.owner is not None:
             self._keep_probe(job, call, answered=False)
             return
@@ -240,7 +258,7 @@ class Outcomes:
             self._rest_if_flapping()
             self._note_answer(probe.begun)
         elif isinstance(reply, TransientError):
-            self._note_outage(reply)
+            self.note_outage(reply)
         elif isinstance(reply, RateError):
             self._probe_was_limited(reply, wait)
         elif isinstance(reply, FatalError) and not self._refusals.is_final(reply.state):
@@ -289,12 +307,12 @@ class Outcomes:
             self._settle(job, job.answered(reply))
             return
         job.repair, job.answer, job.tries = mended, reply, 0
-        self._repairing += 1
+        self.repairing += 1
         self.queue.put_back(job)
 
     def _settle(self, job: Job, result: Result) -> None:
         job.closed = True
-        self._repairing -= job.repair is not None
+        self.repairing -= job.repair is not None
         self.unfinished -= 1
         self.resources.writer.add(result)
         if not self.unfinished:
@@ -306,10 +324,9 @@ class Outcomes:
         if self.rate_limits.is_over(job.prepared.refused_for):
             self._settle(job, job.failed("error"))
             return
-        self._repairing -= job.repair is not None
+        self.repairing -= job.repair is not None
         self.unfinished -= 1
-        self.put_aside += 1
-        self._given_up.append(job)
+        self._aside.append(job)
         self.rate_limits.rest_for(reply.wait or 0.0)
         self._changed()
 
@@ -425,7 +442,7 @@ class Outcomes:
         self.queue.wait(job, self._clock() + random.uniform(0, RECOVERY_SECONDS))
         self._show_outage(reply)
 
-    def _note_outage(self, reply: TransientError) -> None:
+    def note_outage(self, reply: TransientError) -> None:
         """Wait for the server, and give back the attempts that its outage used up."""
         self._evidence.was_down()
         self._is_down = True
@@ -435,16 +452,15 @@ class Outcomes:
                 self.queue.wait(job, self._clock() + random.uniform(0, RECOVERY_SECONDS))
             else:
                 self._suspects.append((job, last))
-        attempts = self.resources.patience.attempts
         for job in self.queue.tried():
-            # A server that fails again and again must not give attempts back for ever.
-            job.tries = 0 if job.asked < attempts else min(job.tries, attempts - 1)
+            give_back(job, self.resources.patience)
         self._show_outage(reply)
 
     def _show_outage(self, reply: TransientError | RateError) -> None:
         """Say since when the server has been down, and end the run if that is too long."""
         before = self.resources.down_for if self._answered_at is None else 0.0
-        down_for = self._clock() - (self.breaker.opened_at or self._clock()) + before
+        opened_at = self.breaker.opened_at
+        down_for = before + (0.0 if opened_at is None else self._clock() - opened_at)
         self.trouble = f"endpoint down since {format_time_ago(down_for)}: {reply.message}"
         answered = self.resources.proven or self._answered_at is not None
         # A server that this process starts takes minutes, but is known to exist.

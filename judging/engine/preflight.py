@@ -27,8 +27,9 @@ from judging.backends.base import (
     RejectedError,
     UnassignedReply,
 )
-from judging.backends.capabilities import count_differences
+from judging.backends.capabilities import CHANGED_ANSWERS, count_differences
 from judging.backends.decisions import find_offered_form
+from judging.backends.replicas import ADDRESS
 from judging.engine import Control, Ending, in_database, loop
 from judging.judge_backends import setup_of
 from judging.models import JudgeCall, JudgeRun
@@ -36,8 +37,6 @@ from judging.runs import lifecycle
 from judging.runs.grants import Use
 
 T = TypeVar("T")
-# One of a few answers may differ by chance, since batching shifts probabilities a bit.
-CHANGED_ANSWERS = 2
 Fingerprint = Mapping[str, Any]
 
 
@@ -64,10 +63,10 @@ def probe_run(
     """
     run.refresh_from_db(fields=["manifest"])
     if (known := run.manifest.get("probe")) is not None:
-        if mixed := detect_change(run, lease, backend, control):
-            return Ending("fatal", mixed)
         if (recall := getattr(backend, "recall", None)) is not None:
             recall(known["facts"])
+        if mixed := detect_change(run, lease, backend, control):
+            return Ending("fatal", mixed)
         return Findings(known["facts"], tuple(known["warnings"]))
     try:
         findings, prints = _while_leased(run, lease, control, backend, lambda: _probe(backend, run))
@@ -119,9 +118,11 @@ def _other_fingerprint(
     different = [name for name in before if name in now and now[name] != before[name]]
     if different:
         name = different[0]
-        return f"the server's {name} was {before[name]} when the run began and is {now[name]} now"
+        whose = f"the {name} of {now[ADDRESS]}" if ADDRESS in now else f"the server's {name}"
+        return f"{whose} was {before[name]} when the run began and is {now[name]} now"
     if answers and count_differences(answers, now.get("answers")) >= CHANGED_ANSWERS:
-        return "the server gives other answers than when the run began, under the same name"
+        at = f" at {now[ADDRESS]}" if ADDRESS in now else ""
+        return f"the server{at} gives other answers than when the run began, under the same name"
     return ""
 
 

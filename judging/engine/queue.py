@@ -20,6 +20,7 @@ from judging.answers.results import ANSWERED, Failure, Result
 from judging.backends.base import Answer, Backend, BackendError, Request, TransientError
 from judging.costs import NOTHING, Estimate
 from judging.prompts.request import Prepared, request_hash
+from judging.retries import Patience
 from tandem.labels.file.rows import Reason
 
 WARM_ITEMS = 256
@@ -35,7 +36,8 @@ class Job:
     Times are of the engine's clock. If an `answer` could not be read, `repair` is asked instead.
     `asked` counts the calls, and `seconds` is the latest one's duration. A probe has an `owner`,
     the job that made it necessary. A `deferred` job was refused before any was answered.
-    `proof` says how surely its failures are its own (`probing.Evidence`).
+    `proof` says how surely its failures are its own (`probing.Evidence`). `moves` counts how often
+    another server took it over, and `cut_off` how often a server ended during its call.
     """
 
     prepared: Prepared
@@ -54,6 +56,8 @@ class Job:
     deferred: bool = False
     proof: int = 0
     owner: Job | None = None
+    moves: int = 0
+    cut_off: int = 0
 
     @property
     def item(self) -> int:
@@ -169,6 +173,40 @@ class FreshQueue:
         self._count -= job is not None
         return job
 
+    def give(self, count: int, least: int = 0) -> list[Job]:
+        """Give away up to `count` jobs, but at least one if there is any.
+
+        These are whole items, the latest first. If all have begun, they are a part of the longest
+        one, if more than `least` of its jobs wait.
+        """
+        given: list[Job] = []
+        if self._plain:
+            given = [self._plain.pop() for _ in range(min(count, len(self._plain)))][::-1]
+        elif self._fresh:
+            while self._fresh and (not given or len(given) < count):
+                given += self._fresh.popitem()[1]
+        elif len(rows := self._longest()) > least:
+            given = [rows.pop() for _ in range(max(1, min(count, len(rows) // 2)))][::-1]
+            self._open = OrderedDict((item, left) for item, left in self._open.items() if left)
+        self._count -= len(given)
+        return given
+
+    def release(self) -> list[Job]:
+        """Give away all jobs."""
+        warming = [rows for _, rows in self._warming.values()]
+        waiting = (self._plain, *self._open.values(), *warming, *self._fresh.values())
+        jobs = [job for rows in waiting for job in rows]
+        self._plain.clear()
+        self._open.clear()
+        self._warming.clear()
+        self._fresh.clear()
+        self._count = 0
+        return jobs
+
+    def _longest(self) -> deque[Job]:
+        rows = (*self._open.values(), *(rows for _, rows in self._warming.values()))
+        return max(rows, key=len, default=deque())
+
     def back(self, job: Job) -> None:
         """Note that a request about this job's item was answered, so its others may follow."""
         if self._grouped and job.item in self._warming:
@@ -266,9 +304,24 @@ class Queue:
         ]
         heapq.heapify(self._due)
 
+    def release(self, keep: int = 0) -> list[Job]:
+        """Give away all jobs, except `keep` of those that were asked, the first that are due."""
+        due = sorted(self._due)
+        jobs = [*self._next, *self.fresh.release()]
+        jobs += [job for *_, job in (*due[keep:], *sorted(self._later))]
+        self._next.clear()
+        self._due, self._later = due[:keep], []
+        return jobs
+
     def tried(self) -> list[Job]:
         """Return the jobs that have been asked before."""
         return [job for *_, job in (*self._due, *self._later)] + list(self._next)
+
+
+def give_back(job: Job, patience: Patience) -> None:
+    """Give a job back the attempts that an outage used up."""
+    # A server that fails again and again must not give attempts back for ever.
+    job.tries = 0 if job.asked < patience.attempts else min(job.tries, patience.attempts - 1)
 
 
 def format_time_ago(seconds: float) -> str:

@@ -15,10 +15,11 @@ from django.db import Error, InterfaceError, OperationalError, connection
 
 from judging import lanes, manifest
 from judging.backends.base import Backend, Findings
+from judging.backends.replicas import members_of, with_replicas
 from judging.costs import format_money
 from judging.engine import Control, Ending, loop, run_engine
 from judging.engine.preflight import RefusedRunError, detect_change, probe_run, store_probes
-from judging.judge_backends import build_backend
+from judging.judge_backends import build_backend, with_further_addresses
 from judging.models import ACTIVE, JudgeRun
 from judging.prompts.request import Preparer
 from judging.retries import Patience
@@ -60,7 +61,7 @@ def work(
     """
     control = control or Control()
     try:
-        backend = backend or build_backend(run.judge)
+        backend = backend or _backend_of(run)
         ending = _work(run, lease, control, backend, patience, on_findings)
         _release(run, lease, ending)
     except (RefusedRunError, prompts.ChangedPromptError) as refused:
@@ -95,7 +96,7 @@ def assist(
     """
     control, wrong = control or Control(), None
     try:
-        backend = backend or build_backend(run.judge)
+        backend = backend or _backend_of(run)
         if recall := getattr(backend, "recall", None):
             recall(run.manifest["probe"]["facts"] if "probe" in run.manifest else {})
         preparer = Preparer(run.campaign, run.judge, prompts.prompt_of(run), backend)
@@ -120,6 +121,11 @@ def assist(
     return ending
 
 
+def _backend_of(run: JudgeRun) -> Backend:
+    """Build the backend of a run's judge at all its addresses. Raises SetupError."""
+    return with_replicas(with_further_addresses(build_backend(run.judge), run.judge))
+
+
 def _work(
     run: JudgeRun,
     lease: uuid.UUID,
@@ -135,7 +141,7 @@ def _work(
     on_findings(findings)
     if run.queued and not manifest.has_begun(run) and not _plan(run, lease):
         return Ending("lost")
-    manifest.begin(run, backend, findings)
+    manifest.begin(run, members_of(backend)[0], findings)
     control.begun()
     with _gc_frozen():
         ending = _note_lane(run, _run_to_end(run, lease, preparer, control, patience))
@@ -260,12 +266,21 @@ def _plan(run: JudgeRun, lease: uuid.UUID) -> bool:
 
 
 def _note_lane(run: JudgeRun, ending: Ending) -> Ending:
-    """Store the server's capacity on the lane, and pause the lane if the ending requires it."""
+    """Store the server's capacity on the lane, and pause the lane if the ending requires it.
+
+    Each address has a lane of its own. The run's lane is not paused while others answer.
+    """
     if run.lane is not None:
         if not is_shared(run.lane.pk):
             lanes.remember_ceiling(run.lane, ending.ceiling)
         if ending.pauses:
             lanes.pause(run.lane, ending.error)
+        for lane, end in zip(lanes.of_run(run)[1:], ending.addresses[1:], strict=False):
+            lanes.remember_ceiling(lane, end.ceiling)
+            if end.refused:
+                lanes.pause(lane, end.refused)
+            elif end.answered:
+                lanes.resume(lane)
     return ending
 
 

@@ -43,7 +43,7 @@ class Use:
     It has `in_flight` calls, and its limit allows `allowed`. It obeys a grant of `granted` calls
     now. No call that it has sent or will send before the next renewal takes longer than `deadline`
     seconds. The server has refused `refused` calls since the last renewal. The worker has no use
-    for more than `wants`.
+    for more than `wants`. With several lanes, these are the sums, and `lanes` has each lane's own.
     """
 
     in_flight: int = 0
@@ -52,6 +52,7 @@ class Use:
     deadline: float = UNKNOWN_DEADLINE
     refused: int = 0
     wants: int | None = None
+    lanes: tuple[Use, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,10 @@ class Orders:
     """What a worker on an active run must do.
 
     A person gives a wish, and a number of concurrent calls. `calls` is how many the worker may have
-    in flight for the next `grants.SENDS` (None for a judge that asks no server). `paused` says why
-    the server may not be asked at all. `closing` is the reason for which another worker ends the
-    run, and a worker that `leaves` is one too many. All workers together have spent `tokens` and
-    `cost`.
+    in flight for the next `grants.SENDS` (None for a judge that asks no server), and `by_lane` how
+    many on each lane if there are several. `paused` says why the server may not be asked at all.
+    `closing` is the reason for which another worker ends the run, and a worker that `leaves` is one
+    too many. All workers together have spent `tokens` and `cost`.
     """
 
     wish: str = ""
@@ -61,6 +61,7 @@ class Orders:
     leaves: bool = False
     tokens: int = field(default=0, compare=False)
     cost: Decimal = field(default=Decimal(0), compare=False)
+    by_lane: tuple[int, ...] = ()
 
 
 class LeasedRunError(Exception):
@@ -163,8 +164,7 @@ def start(
             record("run.started", campaign.pk, run, after=prompt, limit=limit, offline=offline)
     except IntegrityError as error:
         raise LeasedRunError(f"another run of judge {judge} has just started") from error
-    if lane is not None:
-        lanes.resume(lane)
+    lanes.resume_all(run)
     return run
 
 
@@ -307,11 +307,15 @@ def renew(run: JudgeRun, token: uuid.UUID, use: grants.Use | None = None) -> Ord
         grants.return_all(token)
         return orders
     run.concurrency = orders.concurrency
-    granted = [grants.renew(lane, run, token, use) for lane in lanes.lanes_of_run(run)]
+    keys = lanes.lanes_of_run(run)
+    uses = use.lanes or (use,) * len(keys)
+    granted = [grants.renew(lane, run, token, each) for lane, each in zip(keys, uses, strict=True)]
     if not granted:
         return orders
-    paused = next((each.paused for each in granted if each.paused), "")
-    return replace(orders, calls=sum(each.calls for each in granted), paused=paused)
+    calls = tuple(each.calls for each in granted)
+    paused = granted[0].paused if all(each.paused for each in granted) else ""
+    by_lane = calls if len(calls) > 1 else ()
+    return replace(orders, calls=sum(calls), by_lane=by_lane, paused=paused)
 
 
 ORDERED = (
@@ -385,8 +389,7 @@ def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
         if active_runs(campaign, judge).filter(pk=run.pk, queued=False).update(queued=True):
             record("run.changed", campaign.pk, run, queued=True)
     run.queued = True
-    if run.lane is not None:
-        lanes.resume(run.lane)
+    lanes.resume_all(run)
     return run
 
 

@@ -73,7 +73,7 @@ from judging.runs import ledger
 from judging.runs import lifecycle as runs
 from judging.runs.prompts import checked_prompt
 from judging.runs.shards import count_assistants
-from judging.servers import missing_key
+from judging.servers import address_of, missing_key
 from judging.tasks import NOT_STARTED, NothingOpenError, begin, go_on, resume
 from judging.trial_effects import mass_warning
 
@@ -404,6 +404,7 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
         "body": make_displayable(found.body, 8000),
         "usage": make_displayable(json.dumps(found.usage, ensure_ascii=False, indent=2), 4000),
         "logprobs": logprob_facts(found.logprobs),
+        "address": address_of(found),
         **_rebuilt_request(found),
     }
     return render(request, "judges/call.html", context)

@@ -23,6 +23,13 @@ class Running:
     """A running server: its address, its statistics and its control."""
 
     url: str
+    process: subprocess.Popen[str] | None
+
+    def kill(self) -> None:
+        """Kill it as `kill -9` does."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(PATIENCE)
 
     def stats(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self.url}/stats", timeout=PATIENCE) as response:
@@ -45,6 +52,6 @@ def fake_openai(*arguments: str) -> Iterator[Running]:
     with Process(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         try:
             assert process.stdout is not None
-            yield Running(process.stdout.readline().strip())
+            yield Running(process.stdout.readline().strip(), process)
         finally:
             process.kill()

@@ -158,6 +158,6 @@ def test_the_server_ends_with_the_tests_that_started_it_however_they_end() -> No
 
 def _answers(url: str) -> bool:
     try:
-        return bool(Running(url).stats())
+        return bool(Running(url, None).stats())
     except OSError:
         return False

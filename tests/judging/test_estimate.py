@@ -103,6 +103,15 @@ def test_lengths_and_durations_are_learned_from_earlier_calls(campaign: Campaign
     assert found.cost == pytest.approx(dear, abs=Decimal("0.001"))
 
 
+def test_several_addresses_shorten_the_time(campaign: Campaign) -> None:
+    earlier, spread = model("earlier"), model(addresses=["http://127.0.0.1:10/v1"])
+    run_scripted(campaign, earlier, thrifty)
+    adopt_hashes(campaign, earlier)
+    took(2.0)
+    assert estimate(spread, campaign, concurrency=1, on=TODAY).seconds == 4.0
+    assert estimate(spread, campaign, concurrency=2, on=TODAY).seconds == 2.0
+
+
 def adopt_hashes(campaign: Campaign, rater: Judge) -> None:
     """Give the calls of a scripted run the hashes of the judge's own backend."""
     preparer = build_preparer(campaign, rater, build_backend(rater))

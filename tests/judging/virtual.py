@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -12,11 +14,25 @@ from annotation.models import Assignment
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import CampaignSchema
 from judging.answers.results import Result
-from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
+from judging.backends.base import (
+    JSON,
+    Answer,
+    BackendError,
+    Facts,
+    Findings,
+    Message,
+    RateError,
+    Request,
+    TransientError,
+)
+from judging.backends.replicas import Replicas, members_of
 from judging.costs import Budget
-from judging.engine.dispatch import Dispatcher, Resources
+from judging.engine.dispatch import Dispatcher
 from judging.engine.limits import Limit
 from judging.engine.persistence import Writer
+from judging.engine.resources import Resources
+from judging.engine.routing import Router, dispatcher_for
+from judging.engine.total_limit import TotalLimit
 from judging.prompts.request import Prepared
 from judging.retries import Patience
 from tandem.protocols.base import ItemSpec
@@ -65,7 +81,9 @@ def now() -> float:
 class Server:
     """Answers each request after `latency` seconds with the result of `reply` at that time.
 
-    Beyond `cap` simultaneous calls it refuses at once. `began` holds the start times of all calls.
+    Beyond `cap` simultaneous calls it refuses at once. Within `down`, two moments, it is gone: the
+    calls under way are cut off, and no connection is established. `began` holds the start times of
+    all calls.
     """
 
     def __init__(
@@ -73,9 +91,13 @@ class Server:
         latency: float = 0.5,
         reply: Callable[[float], Reply | None] = lambda moment: None,
         cap: int | None = None,
+        *,
+        name: str = "http://server",
+        down: tuple[float, float] = (math.inf, math.inf),
     ) -> None:
-        self.latency, self.reply, self.cap = latency, reply, cap
-        self.endpoint = "http://server"
+        self.latency, self.reply, self.cap, self.down = latency, reply, cap, down
+        self.endpoint = name
+        self.cut_off = 0
         self.began: list[float] = []
         self.asked: list[Request] = []
         self.under_way = self.most = self.refused = 0
@@ -90,9 +112,24 @@ class Server:
         return {}
 
     async def probe(self) -> Findings:
+        self._check()
         return Findings()
 
+    def _check(self) -> None:
+        if self.down[0] <= now() < self.down[1]:
+            raise TransientError("refused-connection", "nobody listens", unreachable=True)
+
+    async def _wait(self) -> None:
+        left = self.down[0] - now()
+        if not 0 <= left < self.latency:
+            await asyncio.sleep(self.latency)
+            return
+        await asyncio.sleep(left)
+        self.cut_off += 1
+        raise TransientError("reset", "the connection was lost")
+
     async def ask(self, request: Request) -> Answer:
+        self._check()
         self.began.append(now())
         self.asked.append(request)
         if self.cap is not None and self.under_way >= self.cap:
@@ -102,7 +139,7 @@ class Server:
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         try:
-            await asyncio.sleep(self.latency)
+            await self._wait()
         finally:
             self.under_way -= 1
         came = self.reply(now())
@@ -120,7 +157,9 @@ class Ride:
     seconds: float = 0.0
     most_at_risk: int = 0
     most_held: int = 0
-    limit: Limit | None = None
+    limit: TotalLimit | None = None
+    dispatcher: Dispatcher | Router | None = None
+    troubles: set[str] = field(default_factory=set)
 
 
 def rows(count: int, items_of: int = 1) -> list[Prepared]:
@@ -145,7 +184,7 @@ def refused_before(made: list[Prepared], seconds: Mapping[int, float]) -> list[P
 
 
 async def ride(
-    server: Server,
+    server: Server | Sequence[Server],
     count: int,
     maximum: int,
     *,
@@ -153,12 +192,14 @@ async def ride(
     budget: Budget | None = None,
     write_seconds: float = 0.005,
     items_of: int = 1,
-    during: Callable[[Dispatcher], Coroutine[Any, Any, None]] | None = None,
+    during: Callable[[Any], Coroutine[Any, Any, None]] | None = None,
     queues: bool = False,
+    granted: bool = False,
     refused: Mapping[int, float] | None = None,
+    end: Callable[[Any], object] = lambda dispatcher: None,
     **resources: Any,
 ) -> Ride:
-    """Send this many rows through a lane with at most `maximum` calls at once."""
+    """Send this many rows through a lane with at most `maximum` calls at once at each server."""
     gone, left = Ride(), refused_before(rows(count, items_of), refused or {})[::-1]
     changed, started = asyncio.Event(), now()
 
@@ -170,24 +211,35 @@ async def ride(
         dispatcher.wake()
         changed.set()
 
-    def end(how: Any, error: str, pauses: bool) -> None:
+    def ended(how: Any, error: str, pauses: bool) -> None:
         gone.ended.append((how, error, pauses))
+        end(dispatcher)
         dispatcher.close()
         changed.set()
 
     def crashed(error: BaseException) -> None:
         raise error
 
-    gone.limit = limit = Limit(maximum, queues=queues, clock=now)
+    backend = server if isinstance(server, Server) else Replicas(server)
+    if isinstance(backend, Replicas):
+        with suppress(BackendError):
+            await backend.probe()
+    members = members_of(backend)
+    parts = [Limit(maximum, queues=queues, clock=now, granted=granted) for _ in members]
+    gone.limit = limit = TotalLimit(parts)
+    if granted:
+        limit.grant([maximum] * len(parts), math.inf, math.inf)
     writer = Writer(write, written)
-    dispatcher = Dispatcher(
+    dispatcher = dispatcher_for(
         Resources(
-            server, limit, writer, budget or Budget(), patience or Patience(), end,
+            backend, parts[0], writer, budget or Budget(), patience or Patience(), ended,
             clock=now, **resources,
         ),
+        limit,
         changed.set,
         crashed,
     )  # fmt: skip
+    gone.dispatcher = dispatcher
     writing = asyncio.create_task(writer.run())
     meanwhile = asyncio.create_task(during(dispatcher)) if during else writing
     while not gone.ended and (left or not dispatcher.outcomes.only_suspects or writer.unwritten):
@@ -195,6 +247,7 @@ async def ride(
         at_risk = limit.under_way + dispatcher.outcomes.unwritten - limit.size
         gone.most_at_risk = max(gone.most_at_risk, at_risk)
         gone.most_held = max(gone.most_held, dispatcher.outcomes.unfinished)
+        gone.troubles.add(dispatcher.outcomes.trouble)
         if left and dispatcher.needs_more:
             dispatcher.add([left.pop() for _ in range(min(32, len(left)))])
             continue
@@ -206,7 +259,7 @@ async def ride(
     return gone
 
 
-async def _end(gone: Ride, dispatcher: Dispatcher, writer: Writer) -> None:
+async def _end(gone: Ride, dispatcher: Dispatcher | Router, writer: Writer) -> None:
     """End a lane as a pump does."""
     if not gone.ended:
         dispatcher.outcomes.judge_suspects()

@@ -54,7 +54,7 @@ def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
     source = stored(run, call())[0]
     more: dict[str, Any] = {
         "detail": "so", "status": 202, "body": "{}", "repair": True, "cost": Decimal("0.5"),
-        "reused_from": source.pk, "reading": "fence",
+        "reused_from": source.pk, "reading": "fence", "address": 2,
     }  # fmt: skip
     found = stored(run, call(answer, "truncated", **more))[-1]
     assert {field.attname: getattr(found, field.attname) for field in JudgeCall._meta.fields} == {
@@ -63,7 +63,8 @@ def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
         "completion": "yes", "reasoning": "So it is.", "body": "{}", "finish_reason": "stop",
         "usage": usage,
         "logprobs": logprobs, "model_returned": "m-7", "cost": Decimal("0.5"), "repair": True,
-        "reused_from_id": source.pk, "reading": "fence", "sent_at": NOON, "seconds": 2.0,
+        "reused_from_id": source.pk, "reading": "fence", "address": 2, "sent_at": NOON,
+        "seconds": 2.0,
     }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ class Fake:
     def held(self) -> int:
         """How many calls the first process holds back."""
         (port,) = [word for word in self.starts()[0]["arguments"] if word.startswith("--port=")]
-        return int(Running(f"http://127.0.0.1:{port.partition('=')[2]}").stats()["held"])
+        return int(Running(f"http://127.0.0.1:{port.partition('=')[2]}", None).stats()["held"])
 
     def gone(self) -> bool:
         """Whether the server was started and none of its processes is still running."""

@@ -14,9 +14,10 @@ from judging.answers.results import Result
 from judging.backends.base import TransientError
 from judging.costs import Budget
 from judging.engine import outcomes
-from judging.engine.dispatch import Dispatcher, Resources
+from judging.engine.dispatch import Dispatcher
 from judging.engine.limits import Limit
 from judging.engine.queue import RECOVERY_SECONDS
+from judging.engine.resources import Resources
 from judging.prompts.request import Prepared
 from tests.judging.virtual import Server, hasty, in_virtual_time, now, rows
 

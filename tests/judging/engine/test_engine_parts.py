@@ -66,7 +66,7 @@ def test_the_dispatcher_gets_the_judges_settings(made: Made) -> None:
     work = made(endpoint="http://server/v1", by_unit=True, repair=1, timeout=30)
     means = work._means()
     assert (means.backend, means.limit, means.budget) == (
-        work.backend, work.limit, work.budget,
+        work.backend, work.limit.parts[0], work.budget,
     )  # fmt: skip
     assert (means.patience, means.writer) == (HASTY, work.writer)
     assert (means.repair, means.timeout, means.grouped) == (repair_request, 30, True)
@@ -128,16 +128,17 @@ def test_orders_stop_cancel_or_change_the_number_of_calls(made: Made) -> None:
 
 def test_the_engine_sends_what_is_granted_until_five_seconds_after_it_asked(made: Made) -> None:
     work = made(endpoint=SERVED["base_url"])
-    assert (work.limit.room(), work.limit.may_send) == (0, False)
+    (limit,) = work.limit.parts
+    assert (limit.room(), limit.may_send) == (0, False)
     now = time.monotonic()
     work._obey(Orders(calls=3), now, 40.0)
-    assert (work.limit.room(), work.limit.size, work.limit.deadline) == (3, 3, 40.0)
+    assert (limit.room(), limit.size, limit.deadline) == (3, 3, 40.0)
     assert work.dispatcher.calls == ["wake"]
-    work.limit.under_way, work.limit.refusals = 2, 7
-    assert work._use(50.0) == Use(2, 3, 3, 50.0, 7)
-    assert work._use(50.0).refused == 0, "each refusal is told once"
+    limit.under_way, limit.refusals = 2, 7
+    assert work.limit.use(50.0) == Use(2, 3, 3, 50.0, 7)
+    assert work.limit.use(50.0).refused == 0, "each refusal is told once"
     work._obey(Orders(calls=3), now - 5.0, 40.0)
-    assert (work.limit.room(), work.limit.may_send) == (0, False), "the answer came too late"
+    assert (limit.room(), limit.may_send) == (0, False), "the answer came too late"
     work._obey(Orders(paused="no credit"), now, 40.0)
     assert work.ending == Ending("stopped", "http://127.0.0.1:9/v1 is paused: no credit")
 
@@ -286,7 +287,7 @@ def test_the_time_budget_is_extended_by_the_duration_of_calls(
     asyncio.run(work._watch_clock())
     assert (slept, work.ending) == ([], None), "without a budget of time it does not end"
     work.control.seconds = 6.0
-    work.limit = SimpleNamespace(under_way=under_way, latencies=SimpleNamespace(p95=latency))
+    work.limit = SimpleNamespace(under_way=under_way, p95=latency)
     asyncio.run(work._watch_clock())
     assert (slept, work.ending) == (pytest.approx(seconds), Ending("time"))
 

@@ -208,7 +208,7 @@ def test_the_number_of_assignments_claimed_at_once_follows_the_concurrency(
     work = Loop(rows.begin(4), backend, engine._Here(rows), HASTY, Control())
     added: list[Any] = []
     work.dispatcher = SimpleNamespace(add=added.append)  # type: ignore[assignment]
-    work.limit.size, rows.allowed = size, allowed
+    work.limit.parts[0].size, rows.allowed = size, allowed
     monkeypatch.setattr(database, "claim_requests", claim_requests)
     assert asyncio.run(work._refill()) == room - 1
     assert (claimed, added, work.exhausted) == ([room], [[]], True), "fewer came than were wanted"

@@ -26,9 +26,10 @@ from judging.backends.base import (
     TransientError,
 )
 from judging.costs import Budget, Estimate, Rates
-from judging.engine.dispatch import Outcomes, Resources
+from judging.engine.outcomes import Outcomes
 from judging.engine.probing import STRONG
 from judging.engine.queue import CallReply, Job
+from judging.engine.resources import Resources
 from judging.retries import Patience
 from tests.judging.clock import Clock
 from tests.judging.virtual import Server, refused_before, rows
