@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from .messages import percent
 from .types import JSON
 
 DIGITS = 3
@@ -25,14 +26,6 @@ They are noncharacters, which cannot occur in names. `sections.nouns` fills them
 """
 PLAIN = ("unit", "units")
 """The noun if the task has none of its own, as in a labels file."""
-
-
-def percent(share: float | None) -> str:
-    """Format a share in percent, with 0 and 100 only for exact values."""
-    whole = 100 * (share or 0.0)
-    if 0 < whole < 1:
-        return "less than 1 %"
-    return "more than 99 %" if 99 < whole < 100 else f"{whole:.0f} %"
 
 
 @dataclass(frozen=True)

@@ -60,3 +60,11 @@ def one_of(words: Iterable[str]) -> str:
 def all_of(parts: Iterable[str]) -> str:
     """Join conditions of which all must hold."""
     return reduce(lambda one, other: Message("%(one)s and %(other)s", one=one, other=other), parts)
+
+
+def percent(share: float | None) -> str:
+    """Format a share in percent, with 0 and 100 only for exact values."""
+    whole = 100 * (share or 0.0)
+    if 0 < whole < 1:
+        return "less than 1 %"
+    return "more than 99 %" if 99 < whole < 100 else f"{whole:.0f} %"

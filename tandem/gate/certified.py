@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..document import percent
+from ..messages import percent
 from ..trust.certificate import TYPE, verify
 from .findings import Finding, Outcome
 

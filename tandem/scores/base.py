@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..document import percent
+from ..messages import percent
 from ..statistics import (
     SHARE,
     Bools,

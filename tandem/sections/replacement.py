@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..document import PLAIN, count, percent
+from ..document import PLAIN, count
+from ..messages import percent
 from ..statistics.alternative_floors import MOST_TIMES
 from ..types import JSON
 from .alt_test import FLOORS, OUTCOMES

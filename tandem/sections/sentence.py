@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..document import DASH, count, percent, rounded
+from ..document import DASH, count, rounded
+from ..messages import percent
 from ..types import JSON
 
 Path = tuple[str, ...]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tandem.document import percent
+from tandem.messages import percent
 from tandem.scores import MEASURES
 from tandem.scores.base import MeasureEstimate, estimate, rows_of
 from tandem.scores.contexts import Contexts, Ratings, answerable, answers

@@ -12,8 +12,8 @@ import pytest
 
 import tandem
 from benchmarks.replacing import JUDGES, simulated
-from tandem.document import percent
 from tandem.formats import FORMATS
+from tandem.messages import percent
 from tandem.sections.methods import methods
 from tandem.sections.replacement import replacement
 from tandem.types import JSON
