@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from datasets.work.beside import processors
+from benchmarks.machine import processors
 
 UNITS = 16  # per item, whose requests share their beginning
 MOST_PROCESSOR = 0.5  # milliseconds a call

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def machine() -> dict[str, Any]:
     return {
-        "processors": len(os.sched_getaffinity(0)),
+        "processors": processors(),
         "processor": _processor(),
         "memory_gb": round(_memory() / 2**30, 1),
         "system": platform.platform(),

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.judge_cells import BARRED, MOST_MEMORY, MOST_PROCESSOR, TINY, UNITS, Cell, lines
+from benchmarks.judge_cells import (
+    BARRED,
+    MOST_MEMORY,
+    MOST_PROCESSOR,
+    MOST_START,
+    TINY,
+    UNITS,
+    Cell,
+    lines,
+)
 from tests.cast import ROOT
 from tests.patience import PATIENCE
 
@@ -19,7 +28,7 @@ def cell(**changed: object) -> dict[str, object]:
     figures: dict[str, object] = {
         "name": "a cell", "share": 0.96, "share_of_command": 0.9, "processor": 0.4, "bare": None,
         "start": 900.0, "rate": 122.0, "peak_mb": 90.0, "rejected": 0.05, "least": 0.95,
-        "most_rejected": None,
+        "most_rejected": None, "least_of_bare": None,
     }  # fmt: skip
     return figures | changed
 
@@ -35,15 +44,19 @@ def test_the_ideal_is_a_server_that_is_never_idle() -> None:
 
 
 def test_each_bar_is_met_or_missed_by_its_own_figure() -> None:
-    assert verdicts() == ["holds", "holds", "holds"]
-    assert verdicts(share=0.94) == ["MISSED", "holds", "holds"]
-    assert verdicts(processor=MOST_PROCESSOR + 0.1) == ["holds", "MISSED", "holds"]
-    assert verdicts(peak_mb=MOST_MEMORY + 1) == ["holds", "holds", "MISSED"]
+    assert verdicts() == ["holds", "holds", "holds", "holds"]
+    assert verdicts(share=0.94) == ["MISSED", "holds", "holds", "holds"]
+    assert verdicts(processor=MOST_PROCESSOR + 0.1) == ["holds", "MISSED", "holds", "holds"]
+    assert verdicts(start=MOST_START + 1) == ["holds", "holds", "MISSED", "holds"]
+    assert verdicts(peak_mb=MOST_MEMORY + 1) == ["holds", "holds", "holds", "MISSED"]
+    bare = {"bare": {"processor": 0.2, "rate": 200.0}}
+    assert verdicts(**bare, least_of_bare=0.6)[2] == "holds"
+    assert verdicts(**bare, least_of_bare=0.7)[2] == "MISSED"
     assert verdicts(rejected=0.07, most_rejected=0.06)[-1] == "MISSED"
 
 
 def test_the_cost_of_a_call_is_shown_beside_that_of_the_bare_http_client() -> None:
-    said = lines({"sqlite": {"cells": [cell(bare=0.16)]}})
+    said = lines({"sqlite": {"cells": [cell(bare={"processor": 0.16, "rate": 150.0})]}})
     (row,) = [line for line in said.splitlines() if "times a bare HTTP client" in line]
     assert row.split()[-1] == "2.5"
     assert "bare" not in lines({"sqlite": {"cells": [cell()]}})

@@ -183,6 +183,28 @@ def refused_before(made: list[Prepared], seconds: Mapping[int, float]) -> list[P
     return [replace(row, refused_for=seconds.get(n, 0.0)) for n, row in enumerate(made)]
 
 
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+async def _probed(server: Server | Sequence[Server]) -> Server | Replicas:
+    if isinstance(server, Server):
+        return server
+    replicas = Replicas(server)
+    with suppress(BackendError):
+        await replicas.probe()
+    return replicas
+
+
+def _limit(backend: Server | Replicas, maximum: int, queues: bool, granted: bool) -> TotalLimit:
+    members = members_of(backend)
+    parts = [Limit(maximum, queues=queues, clock=now, granted=granted) for _ in members]
+    limit = TotalLimit(parts)
+    if granted:
+        limit.grant([maximum] * len(parts), math.inf, math.inf)
+    return limit
+
+
 async def ride(
     server: Server | Sequence[Server],
     count: int,
@@ -217,29 +239,14 @@ async def ride(
         dispatcher.close()
         changed.set()
 
-    def crashed(error: BaseException) -> None:
-        raise error
-
-    backend = server if isinstance(server, Server) else Replicas(server)
-    if isinstance(backend, Replicas):
-        with suppress(BackendError):
-            await backend.probe()
-    members = members_of(backend)
-    parts = [Limit(maximum, queues=queues, clock=now, granted=granted) for _ in members]
-    gone.limit = limit = TotalLimit(parts)
-    if granted:
-        limit.grant([maximum] * len(parts), math.inf, math.inf)
+    backend = await _probed(server)
+    gone.limit = limit = _limit(backend, maximum, queues, granted)
     writer = Writer(write, written)
-    dispatcher = dispatcher_for(
-        Resources(
-            backend, parts[0], writer, budget or Budget(), patience or Patience(), ended,
-            clock=now, **resources,
-        ),
-        limit,
-        changed.set,
-        crashed,
+    means = Resources(
+        backend, limit.parts[0], writer, budget or Budget(), patience or Patience(), ended,
+        clock=now, **resources,
     )  # fmt: skip
-    gone.dispatcher = dispatcher
+    gone.dispatcher = dispatcher = dispatcher_for(means, limit, changed.set, _raise)
     writing = asyncio.create_task(writer.run())
     meanwhile = asyncio.create_task(during(dispatcher)) if during else writing
     while not gone.ended and (left or not dispatcher.outcomes.only_suspects or writer.unwritten):
