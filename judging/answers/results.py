@@ -23,7 +23,7 @@ from annotation.answers.types import Detail
 from annotation.blinding import SWAPPED_CODES
 from annotation.models import Assignment
 from annotation.protocols.schema import CampaignSchema
-from datasets.db.prepared import InList
+from datasets.db.prepared import InList, Parameter, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
@@ -286,12 +286,11 @@ def _forget_strikes(rows: list[int]) -> None:
 
 def _count(run: JudgeRun, tally: Tally) -> None:
     """Add to the run's counts at the end of the transaction, since other workers wait for it."""
-    same = JudgeRun.objects.filter(pk=run.pk)
-    sums: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in SUMS}
     if tally.failures:
+        same = JudgeRun.objects.filter(pk=run.pk)
         before = same.select_for_update(no_key=True).values_list("failures", flat=True).get()
-        sums["failures"] = dict(Counter(before) + tally.failures)
-    same.update(**sums)
+        same.update(failures=dict(Counter(before) + tally.failures))
+    _add_sums.run(pk=run.pk, **{name: getattr(tally, name) for name in SUMS})
 
 
 def _add_calls(run: JudgeRun, tally: Tally) -> None:
@@ -352,6 +351,10 @@ def answer_of(call: JudgeCall) -> Answer:
 
 TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "thinking_tokens")
 SUMS = ("done", "calls", "reused", *TOKENS, "cost")
+_add_sums = PreparedUpdate(
+    lambda: JudgeRun.objects.filter(pk=Parameter("pk")),
+    **{name: F(name) + Parameter(name, JudgeRun._meta.get_field(name)) for name in SUMS},
+)
 _strikes_of = PreparedQuery(
     lambda: Strike.objects.filter(InList("assignment", "rows")).values_list("pk")
 )

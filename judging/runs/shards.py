@@ -22,6 +22,7 @@ from typing import Any
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Now
 
+from datasets.db.prepared import Parameter, Prepared
 from judging import lanes
 from judging.models import JudgeRun, Shard
 from judging.runs import grants, ledger
@@ -48,9 +49,16 @@ def lead(run: JudgeRun, token: uuid.UUID) -> None:
 
 def has_lease(run: JudgeRun, token: uuid.UUID) -> bool:
     """Return whether the token has a lease on the run, and lock it until the transaction ends."""
-    held = Shard.objects.select_for_update(of=("self",)).filter(run=run.pk, lease=token)
-    leads = Q(number__gt=LEADER) | Q(run__lease=token)
-    return bool(held.filter(leads).values_list("pk", flat=True))
+    return bool(_held.rows(run=run.pk, lease=token))
+
+
+def _held_shards() -> QuerySet[Any, Any]:
+    token = Parameter("lease", Shard._meta.get_field("lease"))
+    held = Shard.objects.select_for_update(of=("self",)).filter(run=Parameter("run"), lease=token)
+    return held.filter(Q(number__gt=LEADER) | Q(run__lease=token)).values_list("pk")
+
+
+_held = Prepared(_held_shards)
 
 
 def renew(run: JudgeRun, token: uuid.UUID, in_flight: int, allowed: int) -> int | None:
