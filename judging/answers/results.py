@@ -353,7 +353,11 @@ TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "thinking_token
 SUMS = ("done", "calls", "reused", *TOKENS, "cost")
 _add_sums = PreparedUpdate(
     lambda: JudgeRun.objects.filter(pk=Parameter("pk")),
-    **{name: F(name) + Parameter(name, JudgeRun._meta.get_field(name)) for name in SUMS},
+    **{
+        field.name: F(field.name) + Parameter(field.name, field)
+        for field in JudgeRun._meta.concrete_fields
+        if field.name in SUMS
+    },
 )
 _strikes_of = PreparedQuery(
     lambda: Strike.objects.filter(InList("assignment", "rows")).values_list("pk")
