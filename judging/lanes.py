@@ -41,10 +41,12 @@ def of_run(run: JudgeRun) -> list[Lane]:
     return list(Lane.objects.filter(pk=run.lane.pk)) + lanes_of(run.judge)[1:]
 
 
-def lanes_of_run(run: JudgeRun) -> list[int]:
+def keys_of_run(run: JudgeRun) -> list[int]:
     """Return the primary keys of the lanes that a run uses, its own first."""
     # Kept with the run, since they never change and each renewal of its lease needs them.
-    keys: list[int] = vars(run).setdefault("lane_keys", [lane.pk for lane in of_run(run)])
+    if "lane_keys" not in vars(run):
+        vars(run)["lane_keys"] = [lane.pk for lane in of_run(run)]
+    keys: list[int] = vars(run)["lane_keys"]
     return keys
 
 

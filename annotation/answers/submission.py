@@ -44,12 +44,11 @@ from annotation.protocols.schema import CampaignSchema
 from annotation.provenance import basis_of
 from tandem.labels.file.rows import REASONS
 from tandem.protocols.base import ItemSpec, Payload, UnitSpec
+from tandem.protocols.consistency import check_citations, check_contradictions
 from tandem.protocols.validation import (
     Channel,
     RefusedError,
     check,
-    check_citations,
-    check_contradictions,
     with_codes_in_order,
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.models.campaigns import Campaign
@@ -41,8 +42,8 @@ class TrustPlan(models.Model):
         ordering = ("id",)
         constraints = [
             models.UniqueConstraint(
-                "campaign", "kind", "variable", "judge", "number",
-                name="a_plan_is_numbered_once", nulls_distinct=False,
+                "campaign", "kind", "variable", Coalesce("judge", 0), "number",
+                name="a_plan_is_numbered_once",
             ),
         ]  # fmt: skip
 

@@ -38,7 +38,6 @@ _STATE_AFTER_WISH = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
 INTENT = "batch_intent"
 FIRST_ASSIGNMENTS = 1000
 """How many items or units are planned when a run is queued, so that a page does not wait longer."""
-has_lease = shards.has_lease
 _NO_LEASE: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
 
 
@@ -269,7 +268,7 @@ def take_back(run: JudgeRun, token: uuid.UUID) -> bool:
     Return False if the lease was lost.
     """
     with transaction.atomic():
-        if not has_lease(run, token):
+        if not shards.has_lease(run, token):
             return False
         if poisoned := ledger.take_over(run, shards.other_leases(run, token)):
             _count_poisoned(run, poisoned)
@@ -307,7 +306,7 @@ def renew(run: JudgeRun, token: uuid.UUID, use: grants.Use | None = None) -> Ord
         grants.return_all(token)
         return orders
     run.concurrency = orders.concurrency
-    keys = lanes.lanes_of_run(run)
+    keys = lanes.keys_of_run(run)
     uses = use.lanes or (use,) * len(keys)
     granted = [grants.renew(lane, run, token, each) for lane, each in zip(keys, uses, strict=True)]
     if not granted:

@@ -19,6 +19,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/prerequisites/*.py",
         "tandem/protocols/schema.py",
         "tandem/protocols/points.py",
+        "tandem/protocols/consistency.py",
         "tandem/protocols/validation.py",
         "annotation/provenance.py",
         "annotation/views/answers.py",

@@ -19,7 +19,8 @@ from annotation.presentation import answers_as_reports, asked_units, schema, val
 from annotation.views.protocol_pages.base import Page
 from datasets.models import Grounding, Report
 from tandem.protocols.base import ItemSpec, Text, UnitSpec
-from tandem.protocols.validation import PASSAGE, passage_of
+from tandem.protocols.consistency import passage_of
+from tandem.protocols.validation import PASSAGE
 
 _MARKERS = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
 _OF_PASSAGE = ("passage-sentence", "passage")

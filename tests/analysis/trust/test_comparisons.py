@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management.base import CommandError
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -43,6 +44,17 @@ def look() -> Any:
 def draw(queries: int) -> list[str]:
     text = run("trust", "draw", "c", "--queries", str(queries), "--format", "json")
     return list(json.loads(text)["drawn"])
+
+
+def test_no_two_comparisons_have_the_same_number(tmp_path: Path) -> None:
+    """The levels of a campaign's plans add up only if each has a number of its own."""
+    plan = committed(tmp_path)
+    again = TrustPlan(
+        campaign=plan.campaign, kind=plan.kind, variable=plan.variable, number=plan.number,
+        document=plan.document, digest=plan.digest,
+    )  # fmt: skip
+    with pytest.raises(IntegrityError), transaction.atomic():
+        again.save()
 
 
 def test_all_is_fixed_before_the_first_label(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from annotation.answers.submission import Outcome, submit
 from annotation.campaigns.design import Design
 from annotation.models import Response
-from tandem.protocols.validation import RefusedError, passage_of
+from tandem.protocols.consistency import passage_of
+from tandem.protocols.validation import RefusedError
 from tests.page_cast import Study, study_of
 
 pytestmark = pytest.mark.django_db

@@ -24,9 +24,10 @@ from annotation.views.answers import find_changes, read_key, read_number, read_s
 from datasets.api import concurrency
 from datasets.api.base import StateConflictError
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec
+from tandem.protocols.consistency import passage_of
 from tandem.protocols.points import Quote, read_quote
 from tandem.protocols.schema import UnknownVariableError
-from tandem.protocols.validation import Entry, Prose, RefusedError, check, passage_of
+from tandem.protocols.validation import Entry, Prose, RefusedError, check
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])
 ANSWERS = schema_of(PROTOCOLS["grounded-answer"])

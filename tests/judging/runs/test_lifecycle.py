@@ -19,7 +19,7 @@ from judging.backends.base import SetupError
 from judging.engine import Control, Ending, worker
 from judging.engine.loop import GRACE_SECONDS, drain_calls
 from judging.models import Judge, JudgeRun, Key, Lane, Strike
-from judging.runs import ledger, lifecycle, planning, prompts
+from judging.runs import ledger, lifecycle, planning, prompts, shards
 from judging.runs.fit import check_file
 from judging.runs.grants import Use
 from judging.runs.lifecycle import (
@@ -210,8 +210,8 @@ class TestOneOfTwoRuns:
         assert (run.in_flight, run.allowed, run.state, run.queued) == (2, 3, "running", False)
         assert lifecycle.set_concurrency(run, 0)
         assert lifecycle.queue_active(campaign, run.judge).queued
-        assert lifecycle.has_lease(run, token)
-        assert not lifecycle.has_lease(run, uuid.uuid4())
+        assert shards.has_lease(run, token)
+        assert not shards.has_lease(run, uuid.uuid4())
         assert lifecycle.wished_state(run) == ""
         ask = lifecycle.ask_to_stop if wish == "stop" else lifecycle.ask_to_cancel
         assert ask(run)
@@ -221,7 +221,7 @@ class TestOneOfTwoRuns:
         assert not lifecycle.has_ended(run), "a process works on it"
         ledger.claim(campaign, run.judge, token, 1)
         lifecycle.hand_over(run, uuid.uuid4())
-        assert lifecycle.has_lease(run, token)
+        assert shards.has_lease(run, token)
         lifecycle.hand_over(run, token)
         run.refresh_from_db()
         assert (run.state, run.lease, run.lease_until) == (ended, None, None)

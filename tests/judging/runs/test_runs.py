@@ -21,7 +21,7 @@ from judging.batch_api.requests import build_preparer
 from judging.engine.persistence import claim_requests, read_history
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.prompts.request import Prepared
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, shards
 from judging.runs.grants import Use
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import judge, yes
@@ -194,8 +194,8 @@ class TestTheLease:
         lifecycle.hand_over(run, uuid.uuid4())
         assert (fresh(run).state, fresh(run).lease) == ("running", token)
         assert ledger.count_by_status(campaign, rater) == {"leased": 2, "open": ITEMS - 2}
-        assert not lifecycle.has_lease(run, uuid.uuid4())
-        assert lifecycle.has_lease(run, token)
+        assert not shards.has_lease(run, uuid.uuid4())
+        assert shards.has_lease(run, token)
 
     def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge(), limit=3)
@@ -248,7 +248,7 @@ def recorded(run: JudgeRun, token: uuid.UUID) -> None:
         (heeded, "judgerun"),
         (begun_anew, "judgerun"),
         (recorded, "shard"),
-        (lifecycle.has_lease, "shard"),
+        (shards.has_lease, "shard"),
     ],
 )
 def test_changing_a_run_or_a_workers_part_locks_its_row(
