@@ -33,7 +33,7 @@ from judging.models import JudgeCall, JudgeRun, Strike
 from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
-from judging.runs.ledger import brief_transaction
+from judging.runs.ledger import brief_transaction, lock
 from judging.runs.shards import has_lease
 from tandem.labels.file.rows import GRADE, OWN_SENTENCES, Reason
 from tandem.protocols.base import Payload
@@ -89,7 +89,7 @@ def record(
     with brief_transaction():
         # The worker's lease is locked before its assignments, as in a takeover.
         is_held = has_lease(run, lease)
-        tally = store_calls(run, attempts)
+        tally = store_calls(run, attempts if is_held else _not_stored(run, attempts))
         for result in results:
             # A later result of the same assignment counts on.
             result.prepared.assignment.attempts += len(result.calls)
@@ -142,8 +142,9 @@ def _with_reading(call: Call, prepared: Prepared, readings: Readings) -> Call:
     reading = readings.of(prepared, call.answer)
     if isinstance(reading, UnreadError):
         reading = Reading({}, steps=())
-    selected = select_logprobs(prepared, call.answer, reading)
-    answer = replace(call.answer, logprobs=selected)
+    answer, selected = call.answer, select_logprobs(prepared, call.answer, reading)
+    if selected is not answer.logprobs:
+        answer = replace(answer, logprobs=selected)
     return replace(call, answer=answer, reading="+".join(reading.steps))
 
 
@@ -291,6 +292,25 @@ def _count(run: JudgeRun, tally: Tally) -> None:
         before = same.select_for_update(no_key=True).values_list("failures", flat=True).get()
         same.update(failures=dict(Counter(before) + tally.failures))
     _add_sums.run(pk=run.pk, **{name: getattr(tally, name) for name in SUMS})
+
+
+def store_late(run: JudgeRun, attempts: Sequence[Attempt]) -> Tally:
+    """Store and count calls without closing anything. A claim finds the answers among them.
+
+    Calls that are stored already are left out.
+    """
+    tally = store_calls(run, _not_stored(run, attempts))
+    _add_calls(run, tally)
+    return tally
+
+
+def _not_stored(run: JudgeRun, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Leave out the calls that another process has stored from this one's journal."""
+    lock(JudgeRun.objects.filter(pk=run.pk))
+    rows = {row for row, *_ in attempts}
+    calls = JudgeCall.objects.filter(run=run, assignment__in=rows)
+    stored = set(calls.values_list("assignment_id", "sent_at"))
+    return [each for each in attempts if (each[0], each[-1].sent_at) not in stored]
 
 
 def _add_calls(run: JudgeRun, tally: Tally) -> None:

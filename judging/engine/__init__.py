@@ -7,10 +7,10 @@ database work stays in the thread that called `run_engine`, one piece after anot
 works with any database and delays no call.
 
 `worker` works on a run from lease to end, and `control` says what stops it. `persistence` claims
-assignments and groups results. `queue` puts assignments in order, `dispatch` asks, and `limits`
-protects the server; `routing` does so at several addresses. `outcomes` says what follows from each
-reply, and `rate_limits` what follows from a 429. `preflight` finds out before a run what the server
-can do.
+assignments and groups results, and `journal` keeps those that are not stored yet. `queue` puts
+assignments in order, `dispatch` asks, and `limits` protects the server; `routing` does so at
+several addresses. `outcomes` says what follows from each reply, and `rate_limits` what follows from
+a 429. `preflight` finds out before a run what the server can do.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from judging.answers.results import Result
 from judging.engine.apart import can_run_apart, run_apart
 from judging.engine.control import Control, Ending
 from judging.engine.database import Renewal, RunDatabase, Work
+from judging.engine.journal import Journal, store_left
 from judging.engine.loop import Loop
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
@@ -49,11 +50,13 @@ def run_engine(
     calls at once, until the run's own number is changed.
     """
     patience, control = patience or Patience(), control or Control()
+    store_left()
     database = RunDatabase(run, lease, preparer, control)
     beginning = database.begin(concurrency)
     if can_run_apart(preparer.backend):
         return run_apart(database, beginning, patience, control)
-    loop = Loop(beginning, preparer.backend, _Here(database), patience, control)
+    desk, journal = _Here(database), Journal(run.pk, lease)
+    loop = Loop(beginning, preparer.backend, desk, patience, control, journal)
     return async_to_sync(loop.run)()
 
 

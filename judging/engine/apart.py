@@ -32,6 +32,7 @@ from judging.answers.results import Failure, Result
 from judging.backends.base import Answer, Backend, Request, UnassignedReply, written_key
 from judging.engine.control import Control, Ending
 from judging.engine.database import Beginning, Renewal, RunDatabase, Work
+from judging.engine.journal import Journal
 from judging.engine.loop import Loop
 from judging.engine.persistence import prepare_again
 from judging.prompts.request import Prepared, Preparer
@@ -41,6 +42,7 @@ from tandem.protocols.base import ItemSpec, UnitSpec
 
 logger = logging.getLogger("tandem.jobs")
 LENGTH = 8
+MOST_BUFFERED = 1 << 22
 STOPS = {signal.SIGTERM, signal.SIGINT}
 Parts = tuple[ItemSpec, Mapping[str, UnitSpec], Mapping[str, str]]
 """What a repair needs of a request: its item, and its units with their names."""
@@ -71,7 +73,8 @@ def run_apart(
     child = os.fork()
     if child == 0:
         ours.close()
-        _live(_Child(theirs, database.preparer, beginning, patience, control), parent, blocked)
+        work = beginning, patience, control, Journal(database.run.pk, database.lease)
+        _live(_Child(theirs, database.preparer, *work), parent, blocked)
     theirs.close()
     control.listen(lambda: os.kill(child, signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
@@ -97,6 +100,7 @@ class _Parent:
     ) -> None:
         self.database, self.connection, self.incoming = database, connection, incoming
         self.repairs = bool(beginning.params.get("repair"))
+        self.written = written_key(database.preparer.backend)
         self.asked: dict[int, Prepared] = {}
         self.wrong: Exception | None = None
 
@@ -137,7 +141,9 @@ class _Parent:
     def _sent(self, prepared: Prepared) -> SentRequest:
         row, request = prepared.assignment, prepared.request
         self.asked[row.pk] = prepared
-        body = request.written.get(written_key(self.database.preparer.backend))
+        body = request.written.get(self.written)
+        if body is not None and not self.repairs:
+            request = request.without_messages()
         parts = (prepared.spec, prepared.units, prepared.names) if self.repairs else None
         own = prepared.request_hash, prepared.late, prepared.refused_for
         return (row.pk, row.item_id, request, body, *own, parts)
@@ -180,15 +186,18 @@ class _Child:
         beginning: Beginning,
         patience: Patience,
         control: Control,
+        journal: Journal,
     ) -> None:
         self.connection, self.preparer, self.control = connection, preparer, control
-        self.loop = Loop(beginning, preparer.backend, self, patience, control)
+        self.loop = Loop(beginning, preparer.backend, self, patience, control, journal)
         self.noted: list[UnassignedReply] = getattr(preparer.backend, "unassigned", [])
         self.waiting: dict[int, asyncio.Future[Any]] = {}
         self.numbers = itertools.count()
 
     async def run(self) -> None:
-        incoming, self.outgoing = await asyncio.open_unix_connection(sock=self.connection)
+        incoming, self.outgoing = await asyncio.open_unix_connection(
+            sock=self.connection, limit=MOST_BUFFERED
+        )
         listening = asyncio.create_task(self._listen(incoming))
         known = len(self.noted)
         try:

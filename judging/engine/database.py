@@ -20,6 +20,7 @@ from judging.backends.base import Request
 from judging.costs import Budget, Rates, longest_completion, price_book_of
 from judging.engine.control import Control, Ending
 from judging.engine.early_end import FIRST_RESULTS, describe_no_yield
+from judging.engine.journal import store_left
 from judging.engine.persistence import (
     ServerHistory,
     claim_requests,
@@ -153,6 +154,9 @@ class RunDatabase:
         orders = lifecycle.renew(run, self.lease, use)
         if orders is None:
             return None
+        if run.workers > 1:
+            # What a worker left that this one has just taken over.
+            store_left()
         if trouble != self.shown_trouble:
             JudgeRun.objects.filter(pk=run.pk, lease=self.lease).update(error=trouble)
             if trouble and _cause(trouble) != _cause(self.shown_trouble):

@@ -24,10 +24,11 @@ from judging.prompts.request import Prepared
 from judging.retries import Patience
 
 SHORTEST_PAUSE = 0.001
+CLAIM_SECONDS, MOST_AHEAD = 0.25, 4
 
 
 class Whole(Protocol):
-    """What is in hand in the whole engine: calls, their limit, and answers not yet stored."""
+    """What is in hand in the whole engine: calls, their limit, and answers at risk of a crash."""
 
     @property
     def under_way(self) -> int: ...
@@ -36,7 +37,7 @@ class Whole(Protocol):
     def size(self) -> int: ...
 
     @property
-    def unwritten(self) -> int: ...
+    def at_risk(self) -> int: ...
 
 
 class Dispatcher:
@@ -86,14 +87,20 @@ class Dispatcher:
         return self.limit.size
 
     @property
-    def unwritten(self) -> int:
-        return self.outcomes.unwritten
+    def at_risk(self) -> int:
+        return self.outcomes.at_risk
 
     @property
     def needs_more(self) -> bool:
-        """Whether to claim more, since fewer jobs wait than can be asked at once."""
-        size = self.limit.size
-        return len(self.queue.fresh) < size and self.outcomes.unfinished < 3 * size
+        """Whether to claim more, since fewer jobs wait than are begun while more are claimed."""
+        held = 2 * self.limit.size + self.ahead
+        return len(self.queue.fresh) < self.ahead and self.outcomes.unfinished < held
+
+    @property
+    def ahead(self) -> float:
+        """How many jobs should wait: as many as can be asked at once, or more if calls are fast."""
+        size, median = self.limit.size, self.limit.latencies.median
+        return size * max(1.0, min(CLAIM_SECONDS / median, MOST_AHEAD)) if median else size
 
     def close(self) -> None:
         """Start no more calls. Those in flight may end."""
@@ -200,7 +207,8 @@ class Dispatcher:
         if not whole.under_way and not self.resources.writer.unwritten:
             # The only unwritten answers wait for a repair, which needs a call.
             return False
-        return whole.under_way + whole.unwritten >= whole.size + GROUP
+        at_risk = whole.under_way + whole.at_risk
+        return at_risk >= whole.size + GROUP or self.resources.writer.is_behind
 
     def _arm(self) -> None:
         """Set a timer for the next job that becomes due.

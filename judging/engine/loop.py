@@ -18,6 +18,7 @@ from judging.backends.base import Backend
 from judging.engine.control import Control, End, Ending
 from judging.engine.database import Beginning, Renewal, Work
 from judging.engine.dispatch import Dispatcher
+from judging.engine.journal import Journal
 from judging.engine.limits import LONGEST_DEADLINE
 from judging.engine.persistence import Writer
 from judging.engine.resources import Resources
@@ -90,7 +91,9 @@ class Loop:
         desk: Desk,
         patience: Patience,
         control: Control,
+        journal: Journal | None = None,
     ) -> None:
+        self.journal = journal
         self.beginning, self.backend, self.desk = beginning, backend, desk
         self.patience, self.control = patience, control
         self.exhausted = self.full = False
@@ -127,7 +130,7 @@ class Loop:
         loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
         self.urgent: asyncio.Future[End] = loop.create_future()
-        self.writer = Writer(self._record, self._written)
+        self.writer = Writer(self._record, self._written, self.journal)
         self.dispatcher = dispatcher_for(
             self._means(), self.limit, self._check_queue, self._crashed
         )
@@ -150,6 +153,8 @@ class Loop:
         finally:
             self.control.listen(None)
             self.dispatcher.close()
+            if self.journal is not None:
+                self.journal.close()
             for task in helpers:
                 task.cancel()
         if self.crash is not None:

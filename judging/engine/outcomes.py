@@ -71,9 +71,9 @@ class Outcomes:
         self.trouble = resources.trouble
 
     @property
-    def unwritten(self) -> int:
-        """The number of answers not yet stored, which a crash would lose."""
-        return self.resources.writer.unwritten + self.repairing
+    def at_risk(self) -> int:
+        """The number of answers that a crash would lose."""
+        return self.resources.writer.at_risk + self.repairing
 
     @property
     def put_aside(self) -> int:

@@ -22,6 +22,7 @@ from annotation.models import Assignment
 from judging.answers.cache import EqualRequests, reused_results
 from judging.answers.results import ANSWERED, FINAL, Result, find_stored_results
 from judging.backends.base import Request
+from judging.engine.journal import Journal
 from judging.models import JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger
@@ -29,7 +30,9 @@ from judging.runs.ledger import brief_transaction
 from judging.runs.shards import has_lease
 
 MIN_FAILURES = 5
-GROUP = 32
+GROUP, LARGE_GROUP = 32, 128
+"""The most results of a group: while a kill would lose them, and if a journal keeps them."""
+MOST_UNWRITTEN = 2 * LARGE_GROUP
 GROUP_SECONDS = 0.25
 MIN_GROUP = 8
 LATE = ("deadline", "abandoned")
@@ -167,31 +170,53 @@ def _without(prepared: list[Prepared], known: list[Result]) -> list[Prepared]:
 
 
 class Writer:
-    """Collects results and stores them, at most `GROUP` at a time or after `GROUP_SECONDS`.
+    """Collects results and stores them, in groups of limited size or after `GROUP_SECONDS`.
 
     A group is started early if the results arriving while it is stored would fill the next group,
-    judging by the last one. So calls do not wait for the database as long as it keeps up.
+    judging by the last one. So calls do not wait for the database as long as it keeps up. A
+    `journal` keeps the results until they are stored.
     """
 
     def __init__(
         self,
         write: Callable[[list[Result]], Awaitable[None]],
         written: Callable[[], None],
+        journal: Journal | None = None,
     ) -> None:
-        self._write, self._written = write, written
+        self._write, self._written, self._journal = write, written, journal
         self._waiting: deque[Result] = deque()
         self._writing = self._added = 0
-        self._enough = GROUP
+        self._enough = self._most
         self._ready = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = self._hurried = False
 
     @property
     def unwritten(self) -> int:
-        """The number of results not yet stored, which a crash would lose."""
+        """The number of results not yet stored."""
         return len(self._waiting) + self._writing
 
+    @property
+    def at_risk(self) -> int:
+        """The number of results that a crash would lose."""
+        return 0 if self._is_kept else self.unwritten
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the database has so much to store that no calls should be started."""
+        return self.unwritten >= MOST_UNWRITTEN
+
+    @property
+    def _is_kept(self) -> bool:
+        return self._journal is not None and self._journal.works
+
+    @property
+    def _most(self) -> int:
+        return LARGE_GROUP if self._is_kept else GROUP
+
     def add(self, result: Result) -> None:
+        if self._journal is not None:
+            self._journal.add(result)
         self._waiting.append(result)
         self._added += 1
         self._hurried = False
@@ -211,13 +236,15 @@ class Writer:
         while not self._closed or self._waiting:
             await self._ready.wait()
             self._disarm()
-            size = min(GROUP, len(self._waiting))
+            size = min(self._most, len(self._waiting))
             group = [self._waiting.popleft() for _ in range(size)]
             if group:
                 self._writing, before = size, self._added
                 await self._write(group)
                 self._writing = 0
-                self._enough = max(MIN_GROUP, GROUP - 2 * (self._added - before))
+                if self._journal is not None:
+                    self._journal.stored(size)
+                self._enough = max(MIN_GROUP, self._most - 2 * (self._added - before))
                 self._written()
             self._ready.clear()
             self._look()

@@ -192,9 +192,9 @@ class Router:
 
     @property
     def needs_more(self) -> bool:
-        size = self.limit.size
+        ahead = sum(each.ahead for each in self.addresses)
         fresh = sum(len(each.queue.fresh) for each in self.addresses)
-        return fresh < size and self.unfinished < 3 * size
+        return fresh < ahead and self.unfinished < 2 * self.limit.size + ahead
 
     def wake(self) -> None:
         for each in self.addresses:
@@ -234,9 +234,9 @@ class Router:
         return self.limit.size
 
     @property
-    def unwritten(self) -> int:
+    def at_risk(self) -> int:
         repairing = sum(each.outcomes.repairing for each in self.addresses)
-        return self.resources.writer.unwritten + repairing
+        return self.resources.writer.at_risk + repairing
 
     @property
     def unfinished(self) -> int:

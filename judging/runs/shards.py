@@ -33,6 +33,7 @@ LEASE = timedelta(seconds=15)
 LEADER = 0
 LIVING = Q(lease__isnull=False, lease_until__gt=Now())
 ASSISTS = Q(lease__isnull=False, lease_until__gt=Now(), number__gt=LEADER)
+_HELD = Q(number__gt=LEADER) | Q(run__lease=F("lease"))
 _FREE: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
 
 
@@ -52,10 +53,15 @@ def has_lease(run: JudgeRun, token: uuid.UUID) -> bool:
     return bool(_held.rows(run=run.pk, lease=token))
 
 
+def is_held(token: uuid.UUID) -> bool:
+    """Return whether nobody has taken a lease over yet."""
+    return Shard.objects.filter(_HELD, lease=token).exists()
+
+
 def _held_shards() -> QuerySet[Any, Any]:
     token = Parameter("lease", Shard._meta.get_field("lease"))
     held = Shard.objects.select_for_update(of=("self",)).filter(run=Parameter("run"), lease=token)
-    return held.filter(Q(number__gt=LEADER) | Q(run__lease=token)).values_list("pk")
+    return held.filter(_HELD).values_list("pk")
 
 
 _held = Prepared(_held_shards)

@@ -10,7 +10,7 @@ from judging import retries
 from judging.backends.anthropic import DEFAULT_MAX_TOKENS
 from judging.backends.capabilities import PROBE_COMPLETIONS
 from judging.display import UNTAKEN_SECONDS
-from judging.engine.persistence import GROUP, GROUP_SECONDS
+from judging.engine.persistence import GROUP, GROUP_SECONDS, MOST_UNWRITTEN
 from judging.management.commands.run_judge import PATIENCE_SECONDS
 from judging.models import CONCURRENCY
 from judging.trials import one_item_jobs
@@ -29,6 +29,7 @@ QUARTER = 0.25
         f"usually {PROBE_COMPLETIONS} of which generate text",
         f"in groups of {GROUP} or every quarter of a second",
         f"at most *concurrency* + {GROUP} requests",
+        f"they are lost: at most {MOST_UNWRITTEN} answers",
         f"`concurrency` (default {CONCURRENCY})",
         f"at most {PATIENCE_SECONDS} seconds",
         f"at most {DEFAULT_MAX_TOKENS:,} tokens",

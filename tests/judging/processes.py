@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 REPORTS, QUESTIONS = 20, 10
 UNITS = REPORTS * QUESTIONS
 CONCURRENCY = 8
-GROUP = 32
 # A run may send this many requests in addition to its units', to probe the server.
 PROBES = 20
 RUN = ("run_judge", "--campaign", "c", "--judge", "j")

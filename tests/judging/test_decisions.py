@@ -13,7 +13,7 @@ from annotation.models import Assignment, Campaign, Label
 from judging.models import Judge, JudgeCall, JudgeRun
 from tests.fake_openai.running import Running
 from tests.judging.cast import campaign_of, command
-from tests.judging.processes import CONCURRENCY, GROUP, PROBES, UNITS, House, kill_9, until
+from tests.judging.processes import CONCURRENCY, PROBES, UNITS, House, kill_9, until
 from tests.patience import PATIENCE
 
 RUN = ("run_judge", "--campaign", "c", "--judge", "d")
@@ -220,7 +220,7 @@ def test_a_killed_run_continues_and_labels_every_unit_once(house: House, server:
     assert process.returncode == 0, said
     assert set(house.labels().values()) == {1}
     assert house.labelled() == UNITS
-    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
+    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY
 
 
 def test_creating_a_judge_points_out_that_its_server_offers_decisions(

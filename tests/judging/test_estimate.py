@@ -12,7 +12,7 @@ from annotation.models import Assignment, Campaign
 from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
-from judging.estimate import estimate, length_of
+from judging.estimate import estimate
 from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun, Price
 from judging.runs import lifecycle
@@ -31,7 +31,7 @@ def priced() -> None:
 
 def thrifty(request: Request) -> Answer:
     """Two characters per token, half of the prompt cached, and ten completion tokens."""
-    prompt = length_of(request) // 2
+    prompt = request.length // 2
     usage = {
         "prompt_tokens": prompt,
         "completion_tokens": 10,
@@ -44,7 +44,7 @@ def characters(campaign: Campaign, rater: Judge) -> int:
     """The characters of all requests together."""
     preparer = build_preparer(campaign, rater, Scripted(yes))
     rows = Assignment.objects.filter(rater=rater.rater)
-    return sum(length_of(preparer.prepare(row).request) for row in rows)
+    return sum(preparer.prepare(row).request.length for row in rows)
 
 
 def took(seconds: float) -> None:

@@ -12,7 +12,6 @@ import pytest
 from tests.fake_openai.running import Running
 from tests.judging.processes import (
     CONCURRENCY,
-    GROUP,
     PROBES,
     QUESTIONS,
     RUN,
@@ -54,7 +53,7 @@ def test_a_process_that_wakes_after_its_lease_changes_nothing(
     assert "another process took it over" in out
     assert "Traceback" not in out
     assert each_once(house, server.url, kills=1)
-    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
+    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY
 
 
 @pytest.mark.postgresql
@@ -69,7 +68,7 @@ def test_a_killed_process_that_asks_is_replaced_and_only_its_calls_are_repaid(
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said
     assert each_once(house, server.url, kills=1)
-    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
+    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY
 
 
 def test_a_process_that_asks_ends_with_its_parent(house: House, server: Running) -> None:
@@ -80,11 +79,10 @@ def test_a_process_that_asks_ends_with_its_parent(house: House, server: Running)
     process.kill()
     process.wait()
     until(lambda: not is_alive(asks), "the end of the process that asks")
-    calls = server.stats()["calls"]
     server.behave()
     assert finished(house, *RUN)[0] == 0
     assert each_once(house, server.url, kills=1)
-    assert server.stats()["calls"] <= calls + PROBES + UNITS - (calls - CONCURRENCY - GROUP)
+    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY
 
 
 def test_a_process_that_asks_and_wakes_after_its_lease_changes_nothing(
@@ -140,7 +138,7 @@ def test_twenty_kills_and_stops_of_either_process_lose_nothing(
     server.behave()
     assert finished(house, *RUN)[0] == 0
     assert each_once(house, server.url, kills=ROUNDS)
-    paid = (ROUNDS + 1) * PROBES + UNITS + ROUNDS * (CONCURRENCY + GROUP)
+    paid = (ROUNDS + 1) * PROBES + UNITS + ROUNDS * CONCURRENCY
     assert server.stats()["calls"] <= paid
 
 

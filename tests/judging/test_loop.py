@@ -13,7 +13,6 @@ import pytest
 from tests.fake_openai.running import Running
 from tests.judging.processes import (
     CONCURRENCY,
-    GROUP,
     PROBES,
     RUN,
     UNITS,
@@ -66,7 +65,7 @@ def test_a_killed_run_continues_and_labels_every_unit_once(
         all_labelled(queued)
         until(lambda: queued.runs() == [("done", False)], "the end of the run")
     assert each_once(queued, server.url, kills=1)
-    assert server.stats()["calls"] <= UNITS + CONCURRENCY + GROUP + 2 * PROBES
+    assert server.stats()["calls"] <= UNITS + CONCURRENCY + 2 * PROBES
 
 
 def test_a_worker_that_is_told_to_end_leaves_its_run_and_pays_no_call_twice(

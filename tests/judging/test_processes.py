@@ -13,7 +13,6 @@ import pytest
 from tests.fake_openai.running import Running
 from tests.judging.processes import (
     CONCURRENCY,
-    GROUP,
     PROBES,
     RUN,
     UNITS,
@@ -67,7 +66,7 @@ def test_a_killed_run_continues_and_labels_every_unit_once(
     assert before < UNITS
     assert each_once(house, server.url, kills)
     calls = server.stats()
-    assert calls["calls"] <= (kills + 1) * PROBES + UNITS + kills * (CONCURRENCY + GROUP)
+    assert calls["calls"] <= (kills + 1) * PROBES + UNITS + kills * CONCURRENCY
     assert calls["most"] <= CONCURRENCY
 
 

@@ -14,7 +14,6 @@ from tests.fake_openai.running import Running
 from tests.judging.brokers import InFiles, InValkey
 from tests.judging.processes import (
     CONCURRENCY,
-    GROUP,
     PROBES,
     RUN,
     UNITS,
@@ -72,7 +71,7 @@ def test_a_killed_and_a_frozen_worker_lose_nothing_and_leave_the_rest_to_the_oth
         until(lambda: house.runs() == [("done", False)], "the end of the run")
         assert each_once(house, server.url, kills=2)
     stats = server.stats()
-    assert stats["calls"] <= UNITS + 4 * PROBES + 2 * (CONCURRENCY + GROUP)
+    assert stats["calls"] <= UNITS + 4 * PROBES + 2 * CONCURRENCY
     assert stats["most"] <= CONCURRENCY
 
 
@@ -123,7 +122,7 @@ def test_four_workers_survive_kills_and_stops_in_ten_thousand_calls(
     assert len(labels) == CALLS
     assert set(labels.values()) == {1}
     stats = only_server.stats()
-    assert stats["calls"] <= PROBES + CALLS + KILLS * (AT_ONCE + GROUP)
+    assert stats["calls"] <= PROBES + CALLS + KILLS * AT_ONCE
     assert stats["most"] <= AT_ONCE
 
 

@@ -21,7 +21,6 @@ from tests.fake_openai.running import Running
 from tests.judging.brokers import Broker, InFiles, InValkey
 from tests.judging.processes import (
     CONCURRENCY,
-    GROUP,
     PROBES,
     RUN,
     UNITS,
@@ -43,7 +42,7 @@ from datasets.work import ask
 admin = User.objects.create(username="root", role="admin")
 ask(REPORT, question(Campaign.objects.get(), ReportOptions(resamples=20)), admin)
 """
-REPAID = CONCURRENCY + GROUP + PROBES
+REPAID = CONCURRENCY + PROBES
 
 
 @pytest.fixture

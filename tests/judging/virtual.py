@@ -251,7 +251,7 @@ async def ride(
     meanwhile = asyncio.create_task(during(dispatcher)) if during else writing
     while not gone.ended and (left or not dispatcher.outcomes.only_suspects or writer.unwritten):
         changed.clear()
-        at_risk = limit.under_way + dispatcher.outcomes.unwritten - limit.size
+        at_risk = limit.under_way + dispatcher.outcomes.at_risk - limit.size
         gone.most_at_risk = max(gone.most_at_risk, at_risk)
         gone.most_held = max(gone.most_held, dispatcher.outcomes.unfinished)
         gone.troubles.add(dispatcher.outcomes.trouble)

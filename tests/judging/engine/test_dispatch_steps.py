@@ -34,7 +34,9 @@ class Lane:
     crashes: list[BaseException] = field(default_factory=list)
 
     def dispatcher(self) -> Dispatcher:
-        writer: Any = SimpleNamespace(unwritten=0, add=self.results.append, hurry=lambda: None)
+        writer: Any = SimpleNamespace(
+            unwritten=0, at_risk=0, is_behind=False, add=self.results.append, hurry=lambda: None
+        )
         resources = Resources(
             self.server, Limit(self.maximum, clock=now), writer, Budget(), hasty(attempts=3),
             lambda how, error, pauses: None, clock=now,

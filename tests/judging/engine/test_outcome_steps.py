@@ -73,7 +73,7 @@ class Written:
 
     results: list[Result] = field(default_factory=list)
     hurried: int = 0
-    unwritten: int = 7
+    at_risk: int = 7
 
     def add(self, result: Result) -> None:
         self.results.append(result)
@@ -224,11 +224,11 @@ class TestRepairs:
         row.tries = 2
         desk.comes(ANSWER)
         assert (row.repair, row.answer, row.tries) == (self.AGAIN, ANSWER, 0)
-        assert (desk.outcomes.unwritten, desk.outcomes.unfinished, desk.verdicts) == (8, 9, [])
+        assert (desk.outcomes.at_risk, desk.outcomes.unfinished, desk.verdicts) == (8, 9, [])
         assert desk.outcomes.queue.take(desk.clock.now, 1, None) is row
         better = Answer('{"a": 1}')
         desk.comes(better)
-        assert (desk.outcomes.unwritten, desk.outcomes.unfinished) == (7, 8)
+        assert (desk.outcomes.at_risk, desk.outcomes.unfinished) == (7, 8)
         assert desk.verdicts == [(0, better)]
         assert desk.writer.results[0].first == ANSWER
         assert len(desk.writer.results[0].calls) == 2
@@ -237,12 +237,12 @@ class TestRepairs:
         desk = self.desk(lambda prepared, answer: self.AGAIN)
         desk.comes(ANSWER)
         desk.comes(FinalError("refused", "no"))
-        assert (desk.verdicts, desk.outcomes.unwritten) == ([(0, ANSWER)], 7)
+        assert (desk.verdicts, desk.outcomes.at_risk) == ([(0, ANSWER)], 7)
 
     def test_a_readable_answer_is_closed_at_once(self) -> None:
         desk = self.desk(lambda prepared, answer: None)
         desk.comes(ANSWER)
-        assert (desk.verdicts, desk.outcomes.unwritten) == ([(0, ANSWER)], 7)
+        assert (desk.verdicts, desk.outcomes.at_risk) == ([(0, ANSWER)], 7)
 
 
 class TestFailures:
