@@ -16,11 +16,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from django.db.models import Model, QuerySet, TextField
+from django.db.models import Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from datasets import models
-from datasets.db.prepared import Parameter, Prepared
+from datasets.db.prepared import InList, Parameter, Prepared
 from tandem.files import rows
 from tandem.grouping import grouped
 
@@ -84,22 +84,23 @@ def _texts(values: list[str] | None) -> tuple[str, ...] | None:
 def _part_reader(
     model: type[Model], *columns: str | Cast
 ) -> Callable[..., Iterable[Sequence[Any]]]:
-    """Return a reader of a kind of part. Its SQL for one query is prepared, since pages use it."""
+    """Return a reader of a kind of part. Its SQL is prepared, since pages and judges use it."""
 
-    def values(**which: object) -> QuerySet[Any, Any]:
-        of = model._default_manager.filter(**which).order_by("query_id", "position")
+    def values(which: Q) -> QuerySet[Any, Any]:
+        of = model._default_manager.filter(which).order_by("query_id", "position")
         return of.values_list("query_id", *columns)
 
-    one = Prepared(lambda: values(query=Parameter("query")))
+    one = Prepared(lambda: values(Q(query=Parameter("query"))))
+    several = Prepared(lambda: values(Q(InList("query", "queries"))))
 
     def read(queries: Keys, within: slice | None = None) -> Iterable[Sequence[Any]]:
         # `within` is a range in the list of a single query.
         if within is not None:
             (only,) = queries
-            return values(query=only)[within]
+            return values(Q(query=only))[within]
         if len(queries) == 1:
             return one.rows(query=next(iter(queries)))
-        return values(query__in=queries)
+        return several.rows(queries=list(queries)) if queries else ()
 
     return read
 

@@ -356,8 +356,7 @@ class Budget:
         return self.most_cost is None or cost <= self.most_cost
 
     def _estimate(self, request: Request) -> Estimate:
-        characters = sum(len(message.content) for message in request.messages)
-        prompt = -(-characters // CHARACTERS_PER_TOKEN)
+        prompt = -(-request.length // CHARACTERS_PER_TOKEN)
         learned = self._completion
         completion = self.max_tokens or (DEFAULT_COMPLETION if learned is None else int(learned))
         rates = self.rates()

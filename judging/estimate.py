@@ -25,7 +25,7 @@ from datasets.models import Batch
 from datasets.work.guard import for_workers
 from judging.answers import cache
 from judging.answers.results import ANSWERED
-from judging.backends.base import Request, SetupError
+from judging.backends.base import SetupError
 from judging.backends.contents import ADDRESSES
 from judging.batch_api.requests import build_preparer
 from judging.costs import FREE, Rates, find_rates, format_money, longest_completion, tokens_in
@@ -235,7 +235,7 @@ def _characters(calls: QuerySet[JudgeCall]) -> float | None:
             preparers[run.pk] = build_preparer(run.campaign, run.judge, build_backend(run.judge))
         prepared = preparers[run.pk].prepare(call.assignment)
         if prepared.request_hash == call.request_hash and (counts := tokens_in(call.usage)):
-            sent += length_of(prepared.request)
+            sent += prepared.request.length
             tokens += counts[0]
     return sent / tokens if tokens else None
 
@@ -250,18 +250,13 @@ def _with_rows(calls: QuerySet[JudgeCall]) -> QuerySet[JudgeCall]:
     return calls.select_related(*needed).order_by("-id")[:MEASURED]
 
 
-def length_of(request: Request) -> int:
-    """Count the characters of a request's messages."""
-    return sum(len(message.content) for message in request.messages)
-
-
 def _tokens_a_call(
     judge: Judge, learned: CallAverages, prepared: Sequence[Prepared]
 ) -> tuple[float, float]:
     """Return the average tokens of a prompt and of a completion."""
     if not prepared:
         return 0.0, 0.0
-    length = sum(length_of(each.request) for each in prepared) / len(prepared)
+    length = sum(each.request.length for each in prepared) / len(prepared)
     units = sum(len(each.units) for each in prepared) / len(prepared)
     guessed = longest_completion(judge.params) or TOKENS_A_UNIT * units
     completion = guessed if learned.completion is None else learned.completion

@@ -308,6 +308,8 @@ def _located(name: str, text: str, part: QuoteLocation, given: int | None) -> Lo
 
 def _best(found: Sequence[list[LocatedQuote]]) -> list[LocatedQuote]:
     """Return the best of the spans in several texts: of equal ones the first, with their number."""
+    if len(found) == 1:
+        return found[0]
     best = min(found, key=_rank)
     equal = [each for each in found if _rank(each) == _rank(best)]
     if len(best) > 1 or best[0].start is None:

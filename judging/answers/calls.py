@@ -16,7 +16,7 @@ from django.db.models import F
 from annotation.models import Assignment
 from datasets.db.prepared import InList, Parameter, PreparedInsert, PreparedUpdate
 from judging.backends.base import Answer
-from judging.costs import PriceBook, count_tokens, price_book_of
+from judging.costs import count_tokens, price_book_of
 from judging.models import JudgeCall, JudgeRun
 from tandem.grouping import grouped
 
@@ -141,7 +141,8 @@ def _cost(run: JudgeRun, call: Call) -> Decimal | None:
     if call.cost is not None or call.answer is None or not call.answer.usage:
         return call.cost
     # Cached on the run, since every group of results needs the same rates.
-    book: PriceBook = vars(run).setdefault("price_book", price_book_of(run))
+    if (book := vars(run).get("price_book")) is None:
+        book = vars(run)["price_book"] = price_book_of(run)
     rates = book.on(call.sent_at.date())
     return rates.cost(call.answer.usage) if rates else None
 

@@ -119,7 +119,8 @@ class Request:
 
     `sample` counts repetitions of the same question from 0. It is added to the seed. In `written`,
     a backend may cache the bytes that it sends, or a partly received answer, under a key of its
-    own.
+    own. Where those bytes are all that is needed, the messages may be left out, and only their
+    length in `characters` is kept (`without_messages`).
     """
 
     messages: tuple[Message, ...]
@@ -127,10 +128,21 @@ class Request:
     facts: Facts
     sample: int = 0
     written: dict[object, bytes] = field(default_factory=dict, repr=False, compare=False)
+    characters: int | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def length(self) -> int:
+        """The number of characters of the messages."""
+        if self.characters is not None:
+            return self.characters
+        return sum(len(message.content) for message in self.messages)
+
+    def without_messages(self) -> Request:
+        return Request((), self.schema, self.facts, self.sample, characters=self.length)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process has other backends.
-        return Request, (self.messages, self.schema, self.facts, self.sample)
+        return Request, (self.messages, self.schema, self.facts, self.sample, {}, self.characters)
 
 
 @dataclass(frozen=True)

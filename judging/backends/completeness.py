@@ -118,25 +118,20 @@ def _shown(word: str) -> str:
     return " ".join(word.split())[:MAX_WORD_LENGTH]
 
 
-def prompt_length(request: Request) -> int:
-    """Return the number of characters of a prompt."""
-    return sum(len(message.content) for message in request.messages)
-
-
 def is_prompt_cut(request: Request, usage: Mapping[str, Any]) -> bool:
     """Return whether the server read too few tokens for the whole prompt.
 
     A server that reports no tokens, or 0, leaves this unknown, and so not cut.
     """
     tokens = _prompt_tokens(usage)
-    return bool(tokens) and tokens * MAX_CHARACTERS_PER_TOKEN < prompt_length(request)
+    return bool(tokens) and tokens * MAX_CHARACTERS_PER_TOKEN < request.length
 
 
 def with_whole_prompt(request: Request, answer: Answer) -> Answer:
     """Return the answer unless its prompt was cut. Raises FinalError."""
     if not is_prompt_cut(request, answer.usage):
         return answer
-    tokens, length = _prompt_tokens(answer.usage), prompt_length(request)
+    tokens, length = _prompt_tokens(answer.usage), request.length
     message = f"{PROMPT_CUT}: it read {tokens:,} tokens of {length:,} characters; {ENLARGE}"
     raise FinalError("too-long", message, answer=answer, status=answer.status)
 

@@ -38,7 +38,6 @@ from judging.backends.capabilities import call_slots, fetch_identity, probe, sho
 from judging.backends.completeness import (
     MAX_CHARACTERS_PER_TOKEN,
     accepts_no_reason,
-    prompt_length,
     with_whole_prompt,
 )
 from judging.backends.contents import HEADERS, check_once, sorted_object
@@ -274,7 +273,7 @@ class WireBackend:
 
     def _check_length(self, request: Request) -> None:
         """Reject a prompt that is too long for any tokenizer. The server checks shorter ones."""
-        length = prompt_length(request)
+        length = request.length
         if self.context is not None and length > self.context * MAX_CHARACTERS_PER_TOKEN:
             limit = f"the model takes {self.context:,} tokens"
             raise FinalError("too-long", f"the prompt has {length:,} characters, {limit}")

@@ -15,7 +15,6 @@ from dataclasses import replace
 
 from judging.answers.calls import Call
 from judging.backends.base import Facts, Message, Request
-from judging.backends.completeness import prompt_length
 from judging.engine.persistence import PROBE, PROBE_ANSWERED
 from judging.engine.queue import Job
 
@@ -37,7 +36,7 @@ def short_request(request: Request) -> Request:
 
 def shorter(one: Request | None, other: Request) -> Request:
     """Return the request with the shorter prompt, which is the cheaper probe."""
-    return other if one is None or prompt_length(other) < prompt_length(one) else one
+    return other if one is None or other.length < one.length else one
 
 
 def as_probe(call: Call, answered: bool) -> Call:

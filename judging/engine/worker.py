@@ -32,6 +32,8 @@ MOST_DEATHS = 4
 
 One more than the strikes that close an assignment, so that one that kills its process is closed.
 """
+RARELY = 20_000, 20, 20
+"""The thresholds of garbage collection while an engine works."""
 State = JudgeRun.State
 _STATES = {
     "finished": State.DONE,
@@ -155,11 +157,17 @@ def _work(
 
 @contextmanager
 def _gc_frozen() -> Iterator[None]:
-    """Exempt existing objects from garbage collection, since they stay in memory anyway."""
+    """Exempt existing objects from garbage collection, which stay in memory, and do it rarely.
+
+    An engine makes many objects at once and few circles.
+    """
+    before = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(*RARELY)
     try:
         yield
     finally:
+        gc.set_threshold(*before)
         gc.unfreeze()
 
 

@@ -51,9 +51,11 @@ T = TypeVar("T")
 def by_kind(find: Callable[[S, str], T]) -> Callable[[S, str], T]:
     """Cache a method's result by kind of unit, since checking every answer calls it again."""
 
+    name = f"_{find.__name__}"
+
     @wraps(find)
     def found(schema: S, kind: str) -> T:
-        known: dict[str, T] = vars(schema).setdefault(f"_{find.__name__}", {})
+        known: dict[str, T] = vars(schema).get(name) or vars(schema).setdefault(name, {})
         if kind not in known:
             known[kind] = find(schema, kind)
         return known[kind]
