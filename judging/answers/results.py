@@ -128,10 +128,11 @@ def _attempts(results: Sequence[Result], readings: Readings) -> list[Attempt]:
     asked: Counter[int] = Counter()
     for result in results:
         row, own = result.prepared.assignment, result.prepared.request_hash
+        pk, before = row.pk, row.attempts
         for call in result.calls:
-            asked[row.pk] += 1
+            asked[pk] += 1
             read = _with_reading(call, result.prepared, readings)
-            found.append((row.pk, row.attempts + asked[row.pk], call.request_hash or own, read))
+            found.append((pk, before + asked[pk], call.request_hash or own, read))
     return found
 
 

@@ -55,7 +55,7 @@ def run_engine(
     beginning = database.begin(concurrency)
     if can_run_apart(preparer.backend):
         return run_apart(database, beginning, patience, control)
-    desk, journal = _Here(database), Journal(run.pk, lease)
+    desk, journal = _Here(database), Journal(run, lease)
     loop = Loop(beginning, preparer.backend, desk, patience, control, journal)
     return async_to_sync(loop.run)()
 

@@ -16,8 +16,10 @@ import itertools
 import logging
 import os
 import pickle
+import queue
 import signal
 import socket
+import threading
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -73,7 +75,7 @@ def run_apart(
     child = os.fork()
     if child == 0:
         ours.close()
-        work = beginning, patience, control, Journal(database.run.pk, database.lease)
+        work = beginning, patience, control, Journal(database.run, database.lease)
         _live(_Child(theirs, database.preparer, *work), parent, blocked)
     theirs.close()
     control.listen(lambda: os.kill(child, signal.SIGTERM))
@@ -103,8 +105,17 @@ class _Parent:
         self.written = written_key(database.preparer.backend)
         self.asked: dict[int, Prepared] = {}
         self.wrong: Exception | None = None
+        self.outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        # The child may be busy with replies while a claim of many requests is on its way.
+        threading.Thread(target=self._send_all, daemon=True).start()
 
     def serve(self) -> Ending:
+        try:
+            return self._serve()
+        finally:
+            self.outgoing.put(b"")
+
+    def _serve(self) -> Ending:
         while (message := self._receive()) is not None:
             number, name, *given = message
             if name == "ended":
@@ -113,7 +124,7 @@ class _Parent:
                 return ending
             if name == "raised":
                 raise self.wrong or given[0]
-            self._send((number, *self._answer(name, given)))
+            self.outgoing.put(_framed((number, *self._answer(name, given))))
         if self.wrong is not None:
             raise self.wrong
         return Ending("died", "the process that asks the server was killed")
@@ -170,10 +181,11 @@ class _Parent:
                 return pickle.loads(packed)
         return None
 
-    def _send(self, message: Any) -> None:
+    def _send_all(self) -> None:
         # A child that was killed has left what it sent before.
         with suppress(OSError):
-            self.connection.sendall(_framed(message))
+            while message := self.outgoing.get():
+                self.connection.sendall(message)
 
 
 class _Child:

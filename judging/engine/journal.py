@@ -57,8 +57,8 @@ class Journal:
     Where files cannot be written, `works` becomes false and nothing is kept.
     """
 
-    def __init__(self, run: int, lease: uuid.UUID) -> None:
-        self._name = f"{run}-{lease.hex}"
+    def __init__(self, run: JudgeRun, lease: uuid.UUID) -> None:
+        self._name = f"{_name(run)}-{lease.hex}"
         self._added = self._stored = 0
         self._files: deque[_File] = deque()
         self.works = True
@@ -112,15 +112,22 @@ def store_left() -> int:
     """Store the calls in files that engines left on this machine. Return their number."""
     calls = 0
     for path in sorted(_folder().glob(f"*{ENDING}")):
-        run, lease, _ = path.stem.split("-")
+        pk, _, lease, _ = path.stem.split("-")
         # Another worker may be at the same file.
         with suppress(FileNotFoundError), path.open("rb") as file:
-            if _is_locked(file) and is_held(uuid.UUID(lease)):
+            run = JudgeRun.objects.filter(pk=pk).first()
+            is_known = run is not None and path.name.startswith(_name(run))
+            if _is_locked(file) and (not is_known or is_held(uuid.UUID(lease))):
                 continue
-            if (of := JudgeRun.objects.filter(pk=run).first()) is not None:
-                calls += _store_file(of, path, list(_lines(file)))
+            if run is not None and is_known:
+                calls += _store_file(run, path, list(_lines(file)))
             path.unlink()
     return calls
+
+
+def _name(run: JudgeRun) -> str:
+    """Return what no other run is called, not even after this one was deleted."""
+    return f"{run.pk}-{run.started_at:%Y%m%dT%H%M%S%f}"
 
 
 def _is_locked(file: BinaryIO) -> bool:

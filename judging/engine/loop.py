@@ -33,7 +33,7 @@ from judging.runs.lifecycle import Orders
 RENEW_SECONDS = 1.0
 GRACE_SECONDS = 10.0
 LONG_CALLS, LONGER = 20, 4
-MIN_CLAIM, MAX_CLAIM = 16, 128
+MIN_CLAIM, MAX_CLAIM = 16, 256
 
 
 class Desk(Protocol):

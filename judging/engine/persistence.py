@@ -32,7 +32,7 @@ from judging.runs.shards import has_lease
 MIN_FAILURES = 5
 GROUP, LARGE_GROUP = 32, 128
 """The most results of a group: while a kill would lose them, and if a journal keeps them."""
-MOST_UNWRITTEN = 2 * LARGE_GROUP
+MOST_UNWRITTEN = 3 * LARGE_GROUP
 GROUP_SECONDS = 0.25
 MIN_GROUP = 8
 LATE = ("deadline", "abandoned")
@@ -233,15 +233,20 @@ class Writer:
         self._ready.set()
 
     async def run(self) -> None:
+        """Store groups until `close`, a full one while another is being stored if both are kept."""
+        at_once = 2 if self._is_kept else 1
+        await asyncio.gather(*(self._store() for _ in range(at_once)))
+
+    async def _store(self) -> None:
         while not self._closed or self._waiting:
             await self._ready.wait()
             self._disarm()
             size = min(self._most, len(self._waiting))
             group = [self._waiting.popleft() for _ in range(size)]
             if group:
-                self._writing, before = size, self._added
+                self._writing, before = self._writing + size, self._added
                 await self._write(group)
-                self._writing = 0
+                self._writing -= size
                 if self._journal is not None:
                     self._journal.stored(size)
                 self._enough = max(MIN_GROUP, self._most - 2 * (self._added - before))
@@ -251,7 +256,7 @@ class Writer:
 
     def _look(self) -> None:
         """Start a group now, set a timer for it, or do nothing yet."""
-        enough = 1 if self._hurried else self._enough
+        enough = 1 if self._hurried else self._most if self._writing else self._enough
         if self._closed or len(self._waiting) >= enough:
             self._ready.set()
         elif self._waiting and self._timer is None and not self._writing:

@@ -190,12 +190,12 @@ def test_progress_reports_the_number_of_settled_assignments(campaign: Campaign) 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("size", "allowed", "room"),
-    [(1, None, 16), (17, None, 17), (128, None, 128), (500, None, 128), (17, 5, 5), (1, 99, 16)],
+    [(1, None, 16), (17, None, 17), (128, None, 128), (500, None, 256), (17, 5, 5), (1, 99, 16)],
 )
 def test_the_number_of_assignments_claimed_at_once_follows_the_concurrency(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, size: int, allowed: int | None, room: int
 ) -> None:
-    """As many as are sent at once, from 16 to 128, but no more than the run's limit."""
+    """As many as are sent at once, from 16 to 256, but no more than the run's limit."""
     claimed: list[int] = []
 
     def claim_requests(*given: Any) -> Claim:
@@ -218,7 +218,7 @@ def test_the_number_of_assignments_claimed_at_once_follows_the_concurrency(
     assert (claimed, work.exhausted) == ([room], True)
     rows.allowed = None
     monkeypatch.setattr(database, "claim_requests", lambda *given: Claim(given[-1], [], []))
-    assert asyncio.run(work._refill()) == min(max(size, 16), 128)
+    assert asyncio.run(work._refill()) == min(max(size, 16), 256)
     assert not work.exhausted, "there may be more"
 
 

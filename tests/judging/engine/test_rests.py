@@ -174,7 +174,7 @@ def early(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, script: Any, **te
     rater = judge(granularity="unit", params={"concurrency": 1})
     run = lifecycle.start(campaign, rater, **terms)
     monkeypatch.setattr("judging.engine.persistence.MIN_GROUP", 1)
-    monkeypatch.setattr("judging.engine.persistence.GROUP", 2)
+    monkeypatch.setattr("judging.engine.persistence.LARGE_GROUP", 2)
     monkeypatch.setattr("judging.engine.loop.MIN_CLAIM", 2)
     ending, backend = worked(run, script)
     run.refresh_from_db()
