@@ -11,8 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+from django.db import connection
+
+from datasets.site_lock import has_server
 from judging import lanes
 from judging.answers.cache import EqualRequests
 from judging.answers.results import Result, record
@@ -38,7 +43,8 @@ class Beginning:
     """What an engine knows when it begins: the judge's parameters, and what came of earlier work.
 
     `worked` is a request that the server has answered, and `ceilings` how many calls at once each
-    of its addresses handled last. If `granted`, none may be sent before a renewal allows it.
+    of its addresses handled last. If `granted`, none may be sent before a renewal allows it. Groups
+    of results are small if people's answers wait while one is stored (`small_groups`).
     `trouble` describes an outage that has not ended. The budget's numbers are those of the run so
     far, in tokens and US dollars.
     """
@@ -48,6 +54,7 @@ class Beginning:
     concurrency: int
     ceilings: tuple[int | None, ...]
     granted: bool
+    small_groups: bool
     history: ServerHistory
     worked: Request | None
     trouble: str
@@ -115,6 +122,7 @@ class RunDatabase:
             concurrency=concurrency,
             ceilings=tuple(lane.ceiling for lane in lanes.of_run(run)),
             granted=run.lane is not None,
+            small_groups=connection.vendor == "sqlite" and has_server(Path(settings.DATA_DIR)),
             history=history,
             worked=find_worked_request(run, self.preparer) if history.proven else None,
             trouble=self.shown_trouble if history.down_for or history.busy_for else "",

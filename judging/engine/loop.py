@@ -130,7 +130,8 @@ class Loop:
         loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
         self.urgent: asyncio.Future[End] = loop.create_future()
-        self.writer = Writer(self._record, self._written, self.journal)
+        small = self.beginning.small_groups
+        self.writer = Writer(self._record, self._written, self.journal, small)
         self.dispatcher = dispatcher_for(
             self._means(), self.limit, self._check_queue, self._crashed
         )

@@ -31,7 +31,10 @@ from judging.runs.shards import has_lease
 
 MIN_FAILURES = 5
 GROUP, LARGE_GROUP = 32, 128
-"""The most results of a group: while a kill would lose them, and if a journal keeps them."""
+"""The most results of a group: while a kill would lose them, and if a journal keeps them.
+
+The groups are small, too, where people's answers would wait for a large one.
+"""
 MOST_UNWRITTEN = 3 * LARGE_GROUP
 GROUP_SECONDS = 0.25
 MIN_GROUP = 8
@@ -182,8 +185,10 @@ class Writer:
         write: Callable[[list[Result]], Awaitable[None]],
         written: Callable[[], None],
         journal: Journal | None = None,
+        small: bool = False,
     ) -> None:
         self._write, self._written, self._journal = write, written, journal
+        self._small = small
         self._waiting: deque[Result] = deque()
         self._writing = self._added = 0
         self._enough = self._most
@@ -212,7 +217,7 @@ class Writer:
 
     @property
     def _most(self) -> int:
-        return LARGE_GROUP if self._is_kept else GROUP
+        return LARGE_GROUP if self._is_kept and not self._small else GROUP
 
     def add(self, result: Result) -> None:
         if self._journal is not None:

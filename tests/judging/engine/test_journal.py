@@ -201,7 +201,12 @@ def test_groups_are_large_and_nothing_is_at_risk_with_a_journal() -> None:
     assert (max(sizes), at_risk) == (LARGE_GROUP, 0)
 
 
-def groups(kept: Journal) -> tuple[list[int], int]:
+def test_groups_are_small_where_people_wait_for_them() -> None:
+    sizes, at_risk = groups(Journal(JudgeRun(pk=7, started_at=ASKED), LEASE), small=True)
+    assert (max(sizes), at_risk) == (GROUP, 0)
+
+
+def groups(kept: Journal, small: bool = False) -> tuple[list[int], int]:
     """Return the sizes of the groups of 200 results, and how many were at risk."""
     sizes: list[int] = []
 
@@ -209,7 +214,7 @@ def groups(kept: Journal) -> tuple[list[int], int]:
         sizes.append(len(group))
 
     async def job() -> int:
-        writer, result = Writer(write, lambda: None, kept), Result(rows(1)[0])
+        writer, result = Writer(write, lambda: None, kept, small), Result(rows(1)[0])
         for _ in range(200):
             writer.add(result)
         at_risk = writer.at_risk
