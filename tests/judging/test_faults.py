@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from tests.judging.processes import (
     asking_processes,
     each_once,
     freeze,
-    kill_9,
     until,
 )
 from tests.patience import PATIENCE
@@ -28,7 +26,6 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.processes
 
 POISON = "q1:7"
-ROUNDS = 20
 
 
 def finished(house: House, *command: str) -> tuple[int, str]:
@@ -118,28 +115,6 @@ def test_a_run_whose_asking_process_is_always_killed_stops_with_the_reason(
     until(kill_the_next, "the end of the run")
     said, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "was killed 4 times in a row" in said) == (1, True), said
-
-
-@pytest.mark.long
-def test_twenty_kills_and_stops_of_either_process_lose_nothing(
-    house: House, server: Running
-) -> None:
-    chance = random.Random(7)
-    for turn in range(1, ROUNDS + 1):
-        server.behave(holds_after=turn * UNITS // (ROUNDS + 2))
-        process = house.hurried(*RUN)
-        until(server.holds, "it is in mid-run")
-        victim = only(asking_processes(process)) if chance.random() < 0.5 else process.pid
-        if chance.random() < 0.5:
-            os.kill(victim, signal.SIGKILL)
-        else:
-            os.kill(victim, signal.SIGSTOP)
-        kill_9(process)
-    server.behave()
-    assert finished(house, *RUN)[0] == 0
-    assert each_once(house, server.url, kills=ROUNDS)
-    paid = (ROUNDS + 1) * PROBES + UNITS + ROUNDS * CONCURRENCY
-    assert server.stats()["calls"] <= paid
 
 
 def only(processes: list[int]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import resource
 import signal
 import sqlite3
@@ -13,12 +15,22 @@ import pytest
 
 from tests.databases import ON_POSTGRESQL
 from tests.fake_openai.running import Running
-from tests.judging.processes import PROBES, RUN, House, freeze, kill_9, query, until
+from tests.judging.processes import (
+    PROBES,
+    RUN,
+    House,
+    asking_processes,
+    freeze,
+    kill_9,
+    query,
+    until,
+)
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.processes, pytest.mark.long]
 
 KILLS, AT_ONCE = 10, 64
+ROUNDS, FEW_AT_ONCE = 20, 8
 REPORTS, QUESTIONS = 250, 40
 CALLS = REPORTS * QUESTIONS
 ON_A_FILE = pytest.mark.skipif(ON_POSTGRESQL, reason="of the database in a file")
@@ -49,6 +61,31 @@ def test_a_run_survives_ten_kills_in_ten_thousand_calls(large: House, only_serve
     stats = only_server.stats()
     assert stats["calls"] <= PROBES + CALLS + KILLS * AT_ONCE
     assert stats["most"] <= AT_ONCE
+
+
+def test_twenty_kills_and_stops_of_either_process_repay_only_calls_in_flight(
+    server: Running, tmp_path: Path
+) -> None:
+    house, chance, children = House(tmp_path), random.Random(7), 0
+    batch = [query(number, QUESTIONS) for number in range(REPORTS // 5)]
+    house.open_campaign(server.url, "--param", f"concurrency={FEW_AT_ONCE}", batch=batch)
+    for _ in range(ROUNDS):
+        # Each round goes so far that few assignments get three strikes.
+        server.behave(holds_after=server.stats()["calls"] + PROBES + AT_ONCE)
+        process = house.hurried(*RUN)
+        until(server.holds, "it is in mid-run")
+        (asks,) = asking_processes(process)
+        victim = asks if chance.random() < 0.5 else process.pid
+        children += victim == asks
+        os.kill(victim, signal.SIGKILL if chance.random() < 0.5 else signal.SIGSTOP)
+        kill_9(process)
+    assert 0 < children < ROUNDS
+    server.behave()
+    house.hurried(*RUN).communicate(timeout=PATIENCE)
+    labels = house.labels("--server", server.url, "--kills", str(ROUNDS))
+    assert (len(labels), set(labels.values())) == (CALLS // 5, {1})
+    paid = (ROUNDS + 1) * PROBES + CALLS // 5 + ROUNDS * FEW_AT_ONCE
+    assert server.stats()["calls"] <= paid
 
 
 def test_a_process_that_wakes_after_a_minute_changes_nothing(house: House, server: Running) -> None:
