@@ -18,7 +18,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
@@ -27,7 +26,7 @@ from annotation.people.membership import find_readable
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record
 from datasets.access import READERS
-from datasets.db.locks import wait_for_turn
+from datasets.db.locks import brief_transaction, wait_for_turn
 
 BY_RATER = tuple(name for name, kind in EVENTS.items() if kind.by_rater)
 
@@ -101,7 +100,7 @@ def count_answers() -> int:
     newest = dict(new.values_list("assignment__item__campaign").annotate(last=Max("pk")))
     # Counted before the transaction, since on SQLite nobody can save during one.
     found = {campaign: _count_by_channel(campaign) for campaign in sorted(newest)}
-    with transaction.atomic():
+    with brief_transaction():
         wait_for_turn(LOCK)
         if _last_count() != before:
             return 0

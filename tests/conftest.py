@@ -188,10 +188,11 @@ def _own_day() -> float:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _seals_of_its_own() -> Iterator[None]:
-    """Give each tester a lock of its own for sealing, since each has a database of its own."""
+def _files_of_its_own() -> Iterator[None]:
+    """Give each tester its own lock for sealing and journals, since it has its own database."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("audit.sealed.sealing.FILE", f"seal-{os.getpid()}.lock")
+        patch.setattr("judging.engine.journal.FOLDER", f"journals-{os.getpid()}")
         yield
 
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import F, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from audit.recording import current_actor
-from datasets.db.locks import wait_for_turn
+from datasets.db.locks import brief_transaction, wait_for_turn
 from datasets.models import Job, JobAsker, Worker
 from datasets.work import results
 from datasets.work.kinds import Kind, Options, heavy_kinds, kind_named
@@ -106,7 +106,7 @@ def find_or_add(name: str, options: Options, user: Any, address: str, again: boo
             return JobRequest(found, last)
         try:
             # The transaction contains only writes, since nobody can save on SQLite in the meantime.
-            with transaction.atomic():
+            with brief_transaction():
                 job = (
                     _still_active(found) if found else _create_job(kind, options, question, digest)
                 )
@@ -189,7 +189,7 @@ def jobs_of(user: Any) -> QuerySet[Job]:
 
 def cancel(job: Job, user: Any) -> None:
     """Withdraw a person's request. If nobody else asks for the job, it ends, even while it runs."""
-    with transaction.atomic():
+    with brief_transaction():
         wait_for_turn(LOCK)
         JobAsker.objects.filter(job=job, user=user).update(withdrawn=True)
         if not JobAsker.objects.filter(job=job, withdrawn=False).exists():
@@ -281,7 +281,7 @@ def take(heavy: bool = False) -> Job | None:
     """
     for _ in range(3):
         chosen = _next(heavy)
-        with transaction.atomic():
+        with brief_transaction():
             wait_for_turn(LOCK)
             if lost := _take_orphaned(heavy):
                 return lost
@@ -374,7 +374,7 @@ def _end(job: Job, **values: Any) -> bool:
 
 def _note(job: Job, **values: Any) -> bool:
     # On SQLite, only transactions queue for the writer; others make it wait for the disk.
-    with transaction.atomic():
+    with brief_transaction():
         return bool(_own(job).update(**values))
 
 
@@ -405,7 +405,7 @@ def has_worker() -> bool:
 
 def note_worker(name: str, places: int) -> None:
     """Note that a worker is running."""
-    with transaction.atomic():
+    with brief_transaction():
         _note_worker(name, places)
 
 

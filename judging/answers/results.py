@@ -23,6 +23,7 @@ from annotation.answers.types import Detail
 from annotation.blinding import SWAPPED_CODES
 from annotation.models import Assignment
 from annotation.protocols.schema import CampaignSchema
+from datasets.db.locks import brief_transaction
 from datasets.db.prepared import InList, Parameter, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
@@ -33,7 +34,7 @@ from judging.models import JudgeCall, JudgeRun, Strike
 from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
-from judging.runs.ledger import brief_transaction, lock
+from judging.runs.ledger import lock
 from judging.runs.shards import has_lease
 from tandem.labels.file.rows import GRADE, OWN_SENTENCES, Reason
 from tandem.protocols.base import Payload

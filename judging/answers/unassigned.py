@@ -15,12 +15,12 @@ from django.db import transaction
 from django.db.models import F
 
 from annotation.models import Campaign
+from datasets.db.locks import brief_transaction
 from judging.answers.calls import storable, storable_text
 from judging.backends.base import Answer, UnassignedReply
 from judging.costs import TokenCounts, count_tokens, find_rates, price_book_of
 from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeRun, UnassignedCall
-from judging.runs.ledger import brief_transaction
 
 Purpose = UnassignedCall.Purpose
 

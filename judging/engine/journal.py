@@ -29,15 +29,15 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from annotation.models import Assignment
+from datasets.db.locks import brief_transaction
 from judging.answers.calls import Attempt, Call
 from judging.answers.results import Result, store_late
 from judging.backends.base import Answer
 from judging.models import JudgeRun
-from judging.runs.ledger import brief_transaction
 from judging.runs.shards import is_held
 
 logger = logging.getLogger("tandem.jobs")
-ENDING = ".jsonl"
+FOLDER, ENDING = "journals", ".jsonl"
 FILE_RESULTS = 1000
 Line = tuple[int, str, Call]
 
@@ -165,7 +165,7 @@ def _store(run: JudgeRun, lines: Sequence[Line]) -> int:
 
 
 def _folder() -> Path:
-    return Path(settings.DATA_DIR) / "journals"
+    return Path(settings.DATA_DIR) / FOLDER
 
 
 def _line(result: Result) -> bytes:

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment
+from datasets.db.locks import brief_transaction
 from judging.answers.cache import EqualRequests, reused_results
 from judging.answers.results import ANSWERED, FINAL, Result, find_stored_results
 from judging.backends.base import Request
@@ -26,7 +27,6 @@ from judging.engine.journal import Journal
 from judging.models import JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger
-from judging.runs.ledger import brief_transaction
 from judging.runs.shards import has_lease
 
 MIN_FAILURES = 5

@@ -25,8 +25,8 @@ from datetime import datetime, timedelta
 from django.db.models import F
 from django.db.models.functions import Now
 
+from datasets.db.locks import brief_transaction
 from judging.models import Grant, JudgeRun, Lane, Shard
-from judging.runs.ledger import brief_transaction
 
 SENDS = timedelta(seconds=5)
 UNKNOWN_DEADLINE = 600.0

@@ -6,14 +6,13 @@ worker died gets a strike, which its answer removes. With two strikes it is aske
 cannot affect other assignments. With three it is closed.
 
 Transactions over a run and its assignments block other workers, so they must be short
-(`brief_transaction`).
+(`datasets.db.locks`).
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from django.db import connection, transaction
@@ -30,7 +29,6 @@ OPEN, LEASED = Status.OPEN, Status.LEASED
 ALONE, POISONED = 2, 3
 CHUNK = 1000
 MAX_POSITIONS = 100
-IDLE_SECONDS = 30
 _positions: dict[uuid.UUID, int] = {}
 _COLUMNS = ("id", "item_id", "rater_id", "replicate", "scope", "asked", "shown", "attempts")
 
@@ -92,20 +90,6 @@ _items = PreparedModels(
     lambda: Item.objects.filter(InList("pk", "items")),
     {"": columns_of(Item), "query": columns_of(Query)},
 )
-
-
-@contextmanager
-def brief_transaction() -> Iterator[None]:
-    """A transaction that PostgreSQL ends if this process freezes within it.
-
-    Its locks would keep other workers from taking over the run, and after such a pause the process
-    has lost its lease anyway. SQLite has no such limit.
-    """
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
-        yield
 
 
 def lock(runs: QuerySet[JudgeRun]) -> None:

@@ -22,6 +22,7 @@ from django.db.models.functions import Now
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Campaign
 from audit.recording import folded, record
+from datasets.db.locks import brief_transaction
 from judging import lanes
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.examples import KEY as EXAMPLES
@@ -141,7 +142,7 @@ def start(
     examples = sample_examples(campaign, judge)
     before = JudgeRun.objects.filter(campaign=campaign, judge=judge)
     try:
-        with transaction.atomic():
+        with brief_transaction():
             _close_dead(campaign, judge)
             ledger.revive(campaign, judge)
             run = JudgeRun.objects.create(
@@ -242,7 +243,7 @@ def lease_run(run: JudgeRun, is_paused: bool = False) -> uuid.UUID | None:
     unheld = unheld if is_paused else unheld.filter(lanes.UNPAUSED)
     if not unheld.exists():
         return None
-    with transaction.atomic():
+    with brief_transaction():
         shards.lead(run, token)
         leased = {"lease": token, "lease_until": Now() + shards.LEASE, "state": State.RUNNING}
         if not unheld.update(**leased):
@@ -267,7 +268,7 @@ def take_back(run: JudgeRun, token: uuid.UUID) -> bool:
 
     Return False if the lease was lost.
     """
-    with transaction.atomic():
+    with brief_transaction():
         if not shards.has_lease(run, token):
             return False
         if poisoned := ledger.take_over(run, shards.other_leases(run, token)):
@@ -290,7 +291,7 @@ def renew(run: JudgeRun, token: uuid.UUID, use: grants.Use | None = None) -> Ord
     takes over what dead workers left.
     """
     state = use or grants.Use()
-    with transaction.atomic():
+    with brief_transaction():
         number = shards.renew(run, token, state.in_flight, state.allowed)
         led = {"lease_until": Now() + shards.LEASE, **shards.sums(run)}
         holds = _leased_by(run, token) if number == shards.LEADER else _while_active(run)
@@ -338,7 +339,7 @@ def finish(run: JudgeRun, token: uuid.UUID, state: str, error: str = "") -> bool
 
     A wish to cancel that arrives at the last moment is respected.
     """
-    with transaction.atomic():
+    with brief_transaction():
         if not shards.has_lease(run, token):
             return False
         shards.release_all(run)
@@ -363,7 +364,7 @@ def _settle_assignments(run: JudgeRun, state: str) -> None:
 
 def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
     """Release the leader's lease and leave the run to the next, or end it if requested."""
-    with transaction.atomic():
+    with brief_transaction():
         shards.release(run, token)
         if _leased_by(run, token).update(**_NO_LEASE):
             grants.release(token)
@@ -373,7 +374,7 @@ def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
 
 def rest(run: JudgeRun, token: uuid.UUID, until: datetime | None, why: str) -> None:
     """Release the lease, and have the run rest until a time. Then it is taken up by itself."""
-    with transaction.atomic():
+    with brief_transaction():
         if _leased_by(run, token).update(rests_until=until, error=why, closing=None):
             hand_over(run, token)
 
@@ -384,7 +385,7 @@ def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
         raise LeasedRunError(f"a run of judge {judge} has just ended; try again")
     if _uses_files(run):
         raise LeasedRunError(f"{run} of judge {judge} is writing its requests to a file; try again")
-    with transaction.atomic():
+    with brief_transaction():
         if active_runs(campaign, judge).filter(pk=run.pk, queued=False).update(queued=True):
             record("run.changed", campaign.pk, run, queued=True)
     run.queued = True
@@ -412,7 +413,7 @@ def _wish(run: JudgeRun, wish: str) -> bool:
 
     A run without a process ends at once.
     """
-    with transaction.atomic():
+    with brief_transaction():
         if not _while_active(run).update(wish=wish):
             return False
         record("run.stopped", run.campaign_id, run, wish=str(wish))
@@ -426,7 +427,7 @@ def _end_if_wished(run: JudgeRun) -> bool:
     unheld = _unattended(_while_active(run)).exclude(wish=Wish.NONE)
     if not unheld.exists():
         return False
-    with transaction.atomic():
+    with brief_transaction():
         shards.release_all(run)
         if (wished := unheld.select_for_update(no_key=True, of=("self",)).first()) is None:
             transaction.set_rollback(True)
@@ -456,7 +457,7 @@ def wished_state(run: JudgeRun) -> str:
 
 def set_concurrency(run: JudgeRun, calls: int) -> bool:
     """Set the number of calls at once, at least 1. Return False if the run has already ended."""
-    with transaction.atomic():
+    with brief_transaction():
         changed = bool(_while_active(run).update(concurrency=max(1, calls)))
         if changed:
             record("run.changed", run.campaign_id, run, concurrency=max(1, calls))
@@ -465,7 +466,7 @@ def set_concurrency(run: JudgeRun, calls: int) -> bool:
 
 def set_workers(run: JudgeRun, workers: int) -> bool:
     """Set how many workers may be on a run, at least 1. Return False if it has already ended."""
-    with transaction.atomic():
+    with brief_transaction():
         changed = bool(_while_active(run).update(workers=max(1, workers)))
         if changed:
             record("run.changed", run.campaign_id, run, workers=max(1, workers))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -23,6 +22,7 @@ from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import design, has_audiences, preload, present, units_of_audience
 from annotation.registry import get_protocol
+from datasets.db.locks import brief_transaction
 from datasets.db.prepared import PreparedInsert
 from datasets.models import Query
 from judging.models import Judge
@@ -201,7 +201,7 @@ def _create(
 def _insert_new(judge: Judge, rows: list[_NewAssignment]) -> None:
     """Insert the assignments that do not exist, in one transaction."""
     values = (_values(judge, row) for row in rows)
-    with transaction.atomic():
+    with brief_transaction():
         while some := list(islice(values, CHUNK_INSERTED)):
             _insert.rows(some)
 

@@ -22,11 +22,12 @@ from typing import Any
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Now
 
+from datasets.db.locks import brief_transaction
 from datasets.db.prepared import Parameter, Prepared
 from judging import lanes
 from judging.models import JudgeRun, Shard
 from judging.runs import grants, ledger
-from judging.runs.ledger import brief_transaction, lock
+from judging.runs.ledger import lock
 from judging.runs.rests import RESTED
 
 LEASE = timedelta(seconds=15)

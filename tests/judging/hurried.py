@@ -49,7 +49,7 @@ def poison(name: str) -> None:
 def main(arguments: list[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
-    hurry(float(os.environ.get("TANDEM_TEST_LEASE", "1")))
+    hurry(float(os.environ.get("TANDEM_TEST_LEASE", "2")))
     if name := os.environ.get("TANDEM_TEST_POISON"):
         poison(name)
     if arguments[0] == "celery":

@@ -57,7 +57,7 @@ class House:
         )
 
     def hurried(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start a command whose leases last a second."""
+        """Start a command whose leases last two seconds."""
         return self.start("-m", "tests.judging.hurried", *arguments)
 
     def manage(self, *arguments: str) -> str:

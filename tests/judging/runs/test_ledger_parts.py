@@ -5,11 +5,10 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
@@ -128,34 +127,6 @@ def test_claim_positions_are_remembered_for_the_newest_leases_only(
     assert list(known.values()) == [1, 2, 3]
     ledger._remember_position(uuid.uuid4(), 4)
     assert list(known.values()) == [4]
-
-
-@pytest.mark.django_db
-def test_postgresql_ends_a_transaction_whose_process_freezes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    statements: list[tuple[str, int]] = []
-
-    class Cursor:
-        def __enter__(self) -> Cursor:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def execute(self, statement: str) -> None:
-            statements.append((statement, len(connection.savepoint_ids)))
-
-    outside, fake = len(connection.savepoint_ids), SimpleNamespace(vendor="sqlite", cursor=Cursor)
-    monkeypatch.setattr(ledger, "connection", fake)
-    with ledger.brief_transaction():
-        assert len(connection.savepoint_ids) == outside + 1
-    assert statements == []
-    fake.vendor = "postgresql"
-    with ledger.brief_transaction():
-        pass
-    limit = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
-    assert statements == [(limit, outside + 1)], "it ends with the transaction"
 
 
 def test_an_assignment_with_strikes_is_claimed_alone(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,15 @@ import pytest
 from django.db import Error, connection
 from django.db.models.functions import Now
 
+from datasets.db import locks
 from judging.answers import results
 from judging.answers.calls import Call
 from judging.answers.results import Result, record
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
-from judging.models import JudgeCall, JudgeRun
-from judging.runs import ledger, lifecycle
+from judging.models import JudgeCall, JudgeRun, Shard
+from judging.runs import ledger, lifecycle, shards
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import campaign_of, judge, yes
 from tests.patience import PATIENCE
@@ -81,13 +83,13 @@ def test_a_process_that_sleeps_within_a_transaction_blocks_no_other(
 ) -> None:
     campaign, rater = campaign_of(tmp_path), judge()
     run = lifecycle.start(campaign, rater)
-    monkeypatch.setattr(ledger, "IDLE_SECONDS", 1)
+    monkeypatch.setattr(locks, "IDLE_SECONDS", 1)
     asleep, over = threading.Event(), threading.Event()
     woken: list[bool] = []
 
     def sleep() -> None:
         try:
-            with ledger.brief_transaction():
+            with locks.brief_transaction():
                 JudgeRun.objects.select_for_update().get(pk=run.pk)
                 asleep.set()
                 woken.append(over.wait(PATIENCE))
@@ -103,3 +105,40 @@ def test_a_process_that_sleeps_within_a_transaction_blocks_no_other(
     over.set()
     sleeper.join()
     assert woken == [True], "the run could be taken only when the sleeper was awake again"
+
+
+@ON_A_SERVER
+@pytest.mark.django_db(transaction=True)
+def test_a_leader_that_freezes_while_it_renews_its_lease_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign, rater = campaign_of(tmp_path), judge()
+    run = lifecycle.start(campaign, rater)
+    lease = lifecycle.lease_run(run)
+    assert lease is not None
+    past = {"lease_until": Now() - timedelta(seconds=1)}
+    JudgeRun.objects.update(**past)
+    Shard.objects.update(**past)
+    monkeypatch.setattr(locks, "IDLE_SECONDS", 1)
+    frozen, over = threading.Event(), threading.Event()
+    renewed: list[object] = []
+
+    def freeze(of: JudgeRun) -> dict[str, int]:
+        frozen.set()
+        over.wait(PATIENCE)
+        return {}
+
+    def renew() -> None:
+        with suppress(Error):
+            renewed.append(lifecycle.renew(run, lease))
+        connection.close()
+
+    monkeypatch.setattr(shards, "sums", freeze)
+    leader = threading.Thread(target=renew)
+    leader.start()
+    assert frozen.wait(PATIENCE)
+    assert lifecycle.lease_run(run) is not None
+    assert not over.is_set()
+    over.set()
+    leader.join()
+    assert renewed == []
