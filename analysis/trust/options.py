@@ -80,7 +80,7 @@ class PlanOptions:
         default="majority",
         metadata=option_metadata(
             "what is true of a cell",
-            label="True is what says",
+            label="The truth is set by",
             values=IN_WORDS,
         ),
     )

@@ -27,7 +27,7 @@ def plan_sentences(plan: TrustPlan) -> Iterator[str]:
         f"most {of.risk:.0%} are wrong, with confidence {1 - document['delta']:.0%}. "
         f"{NOT_CLAIMED}"
     )
-    yield f"True is what says {IN_WORDS[document['truth']]}."
+    yield f"The truth is set by {IN_WORDS[document['truth']]}."
     for reason, number in document["population"]["excluded"].items():
         yield f"{count(number, 'query is', 'queries are')} left out: {reason}."
     shares = ", ".join(f"{cut['share']:.0%}" for cut in document["cuts"])
@@ -94,7 +94,7 @@ def look_sentences(look: Look) -> Iterator[str]:
         yield f"Of the surest {share:.0%} at most {bound:.0%} are wrong, by the labels so far."
     if said := of_systems(look.bounds(shown_cut(state))):
         share = document["cuts"][shown_cut(state)]["share"]
-        yield f"By system at most so many of the surest {share:.0%} are wrong: {said}."
+        yield f"By system, of the surest {share:.0%} at most these shares are wrong: {said}."
     if state.likely_more:
         one, several = noun
         more = count(state.likely_more, f"more {one} certifies", f"more {several} certify")

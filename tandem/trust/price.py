@@ -195,8 +195,8 @@ def outlook_sentences(outlook: Outlook) -> Iterator[str]:
         first = count(outlook.without_error, f"{noun[0]} certifies", f"{noun[1]} certify")
         price = outlook.cost(outlook.without_error)
         yield (
-            f"Without one wrong cell, {first} the first share: {price}. No draw by size can do "
-            f"with much less than {few} of many."
+            f"Without one wrong cell, {first} the first share: {price}. However many "
+            f"queries there are, a draw by size needs about {few}."
         )
         if outlook.at_best is not None:
             best = count(outlook.at_best, "query", "queries")

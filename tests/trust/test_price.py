@@ -112,7 +112,7 @@ class TestTheOutlook:
         found = Outlook.of(plan(), [INFORMATIVE, WEAK], Floor(0.054, None), PACE, studies=10)
         words = list(outlook_sentences(found))
         assert words[0].startswith("Without one wrong cell, ")
-        assert "much less than 31 queries" in words[0]
+        assert "a draw by size needs about 31 queries" in words[0]
         assert (
             words[2] == "A judge without fault would be wrong on about 5.4 %, since people err too."
         )

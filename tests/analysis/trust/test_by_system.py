@@ -58,7 +58,7 @@ def test_bounds_are_shown_beside_the_share_and_stand_in_the_certificate(tmp_path
     assert first["systems"]["new"] == first["systems"]["old"] < 0.3
     assert second["systems"]["new"] < second["systems"]["old"]
     words = run("trust", "look", "c")
-    assert "By system at most so many of the surest 75% are wrong: new " in words
+    assert "By system, of the surest 75% at most these shares are wrong: new " in words
     run("trust", "certificate", "c")
     made = TrustCertificate.objects.get().document
     bounds = {name: own["bound"] for name, own in made["predicate"]["systems"].items()}
