@@ -130,6 +130,7 @@ class TestWorker:
     def test_the_reason_for_the_end_of_a_process_is_given_in_words(self) -> None:
         assert "more memory" in _describe_exit(12)
         assert "killed (SIGKILL)" in _describe_exit(-signal.SIGKILL)
+        assert "status 0;" in _describe_exit(0)
         assert "status 1;" in _describe_exit(1)
 
     def test_a_worker_takes_as_many_jobs_as_it_has_slots(

@@ -371,6 +371,23 @@ class TestFailures:
             desk.probe(REJECTED)
             assert desk.ended == [("fatal", "no such picture", False)]
 
+    def test_one_refused_before_any_answer_is_asked_again_after_the_others(self) -> None:
+        desk = Desk(held=3)
+        desk.limit.under_way = 1
+        desk.comes(REJECTED)
+        desk.outcomes.queue.fresh.add(desk.rows[2])
+        desk.comes(FinalError("truncated", "cut"), row=1)
+        assert desk.verdicts == [(1, "truncated")]
+        order = [desk.outcomes.queue.take(desk.clock.now, 9, None) for _ in range(2)]
+        assert order == [desk.rows[2], desk.rows[0]]
+
+    def test_a_suspect_is_asked_again_after_the_wait_that_a_probe_was_told(self) -> None:
+        desk = Desk(held=1)
+        desk.comes(REJECTED)
+        desk.probe(BUSY)
+        assert (desk.verdicts, desk.ended, desk.due) == ([], [], 1022.0)
+        assert desk.outcomes.queue.take(1022.0, 9, None) is desk.rows[0]
+
     def test_five_transport_failures_open_the_breaker_and_are_retried(self) -> None:
         desk = Desk()
         desk.limit.under_way = 9

@@ -145,6 +145,18 @@ def test_a_server_that_was_away_at_the_start_is_compared_before_its_first_reques
     assert asked[1].began[1] >= asked[1].began[0] + LATENCY
 
 
+def test_a_server_that_came_up_after_the_others_were_compared_is_compared_first() -> None:
+    class Slow(Named):
+        async def probe(self) -> Findings:
+            await asyncio.sleep(1.0)
+            return await super().probe()
+
+    asked = [Slow("a"), Named("b", (0.0, {"version": "2"}), down=(0.0, 0.5))]
+    took = gone(asked, 200)
+    assert verdicts(took) == {"answered": 200}
+    assert not asked[1].began
+
+
 def test_a_server_that_comes_back_with_another_model_is_not_asked() -> None:
     other = Named("b", (0.0, {"id": "m", "version": "1"}), (5.0, {"id": "m", "version": "2"}),
                   down=(3.2, 6.0))  # fmt: skip

@@ -154,6 +154,19 @@ class TestJoining:
         tasks.sweep()
         assert sent == [run.pk] * 3
 
+    def test_a_worker_whose_time_is_over_leaves_its_part_to_another(
+        self, led: tuple[JudgeRun, uuid.UUID], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sent: list[int] = []
+        monkeypatch.setattr(tasks, "leave_to_workers", sent.append)
+        monkeypatch.setattr(tasks, "carry_out_one", lambda *kinds, **given: True)
+        run, lease = led
+        tasks.pump(run.pk)
+        assert sent == [run.pk]
+        ledger.claim(run.campaign, run.judge, lease, UNITS)
+        tasks.pump(run.pk)
+        assert sent == [run.pk], "nothing is left to claim"
+
 
 class TestTheLedger:
     def test_two_workers_claim_different_assignments(self, led: tuple[JudgeRun, uuid.UUID]) -> None:
@@ -269,6 +282,8 @@ class TestOrders:
         lifecycle.renew(run, other, Use(2, 5, 5))
         lifecycle.renew(run, lease, Use(3, 8, 8))
         assert (fresh(run).in_flight, fresh(run).allowed) == (5, 13)
+        lifecycle.renew(run, lease)
+        assert (fresh(run).in_flight, fresh(run).allowed) == (2, 5)
 
     def test_all_workers_share_the_runs_number_of_calls(
         self, led: tuple[JudgeRun, uuid.UUID]
