@@ -26,7 +26,7 @@ def hurry(seconds: float) -> None:
     engine.loop.RENEW_SECONDS = seconds / 4
     grants.SENDS = timedelta(seconds=seconds)
     renew = grants.renew
-    # As if the deadline of each call were as short as a lease, so that a dead worker's grant is soon free.
+    # As if a call's deadline were as short as a lease, so that a dead worker's grant is soon free.
     grants.renew = lambda lane, run, holder, use: renew(
         lane, run, holder, replace(use, deadline=seconds)
     )
