@@ -46,7 +46,7 @@ def run(campaign: Campaign) -> JudgeRun:
 
 
 def files() -> list[Path]:
-    return sorted((Path(settings.DATA_DIR) / "journals").glob("*"))
+    return sorted((Path(settings.DATA_DIR) / journal.FOLDER).glob("*"))
 
 
 def results(run: JudgeRun, count: int) -> list[Result]:
@@ -189,7 +189,7 @@ def test_files_go_as_soon_as_all_of_their_results_are_stored(
 
 
 def test_groups_are_small_where_no_file_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "journals").write_text("in the way")
+    (tmp_path / journal.FOLDER).write_text("in the way")
     kept = Journal(JudgeRun(pk=7, started_at=ASKED), LEASE)
     sizes, at_risk = groups(kept)
     assert not kept.works
