@@ -694,8 +694,9 @@ def test_workers_choose_jobs_one_at_a_time_and_lock_the_chosen_job(
             locks.append((statement, values))
 
     postgresql = SimpleNamespace(vendor="postgresql", cursor=Cursor)
-    monkeypatch.setattr("datasets.db.locks.connection", postgresql)
-    queue.wait_for_turn(queue.LOCK)
+    with monkeypatch.context() as patch:
+        patch.setattr("datasets.db.locks.connection", postgresql)
+        queue.wait_for_turn(queue.LOCK)
     same = 0x7A6E_0A0E  # as in other versions, whose workers may still be at work
     assert locks == [("SELECT pg_advisory_xact_lock(%s)", [same])]
     outside = len(connection.savepoint_ids)
